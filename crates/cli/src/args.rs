@@ -495,8 +495,8 @@ pub(crate) enum Which {
 /// Serve MCP from a file, and misbehave on request
 ///
 /// A server to test agents and clients against. It serves the tools, resources and prompts of a file
-/// over standard input and output or over HTTP, and supports the newest protocol revision and the older
-/// handshake. Without a fault it behaves correctly. Faults affect `tools/call` only.
+/// over standard input and output or over HTTP, and supports the newest protocol revision and the
+/// older handshake. Without a fault it behaves correctly. Faults affect `tools/call` only.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,

@@ -29,7 +29,7 @@ pub enum AnswerFormat {
 /// How the formats are written.
 pub const FORMATS: &str = "stdout, file:PATH, json:PATH, claude-stream, codex-exec or gemini-stream";
 
-/// Why a text is no format, or why an answer cannot be found.
+/// Why a text is not a valid format, or why an answer cannot be found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct AnswerError(String);
@@ -131,7 +131,7 @@ fn codex(text: &str) -> Result<Option<String>, AnswerError> {
     Ok(answer)
 }
 
-/// What the assistant said after the last tool.
+/// The assistant's text after the last tool call.
 fn gemini(text: &str) -> Result<Option<String>, AnswerError> {
     let mut answer: Option<String> = None;
     for event in events(text) {

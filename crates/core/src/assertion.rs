@@ -83,9 +83,9 @@ pub struct Assertion {
 /// The result of an assertion.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Check {
-    /// It holds.
+    /// The value matches.
     Pass,
-    /// It does not hold.
+    /// The value does not match.
     Fail {
         /// One line.
         reason: String,
@@ -225,8 +225,8 @@ impl Assertion {
         }
     }
 
-    /// Judges what was selected. `readable` may give a shorter value to show in its place, which is shown unless it would
-    /// hold where the value does not.
+    /// Judges the selected value. `readable` may give a shorter value for the message, which is used unless it would match
+    /// although the value does not.
     pub(crate) fn judge(&self, selection: Selection<'_>, readable: impl Fn(&Value) -> Option<Value>) -> Check {
         match selection {
             Selection::Nothing { reached, reason } => {

@@ -1,8 +1,8 @@
-//! The format of a recorded run, as far as a file can be checked by itself: its version, its digest, and whether it
-//! contradicts itself. Where recordings are, and what a suite makes of them, is up to the runner.
+//! The format of a recorded run, and the checks that need only the file: its version, its digest, and whether it
+//! contradicts itself. The runner knows where recordings are and how a suite uses them.
 //!
-//! The digest guards against accidents: an edit, a bad merge, half a copy. It does not guard against somebody who
-//! computes a new one.
+//! The digest detects accidents: an edit, a bad merge, an incomplete copy. It does not protect against someone who computes
+//! a new one.
 
 use std::collections::BTreeSet;
 
@@ -57,7 +57,7 @@ pub enum Unreadable {
     Version(String),
     /// It was edited after it was recorded, and the edit was not accepted.
     Edited,
-    /// Its parts say different things, edited or not.
+    /// It contradicts itself, edited or not.
     Contradictory(String),
 }
 
@@ -81,7 +81,7 @@ pub fn fingerprint(inputs: &Value) -> String {
     hash(json::canonical(inputs).as_bytes())
 }
 
-/// Puts version, fingerprint and digest into what is to be written.
+/// Adds version, fingerprint and digest before writing.
 pub fn seal(cassette: &mut Map<String, Value>) {
     cassette.insert("mcptest".to_owned(), VERSION.into());
     if let Some(inputs) = cassette.get("inputs") {
@@ -173,7 +173,7 @@ fn contradictions(cassette: &Map<String, Value>, trace: &Trace) -> Vec<String> {
             out.push("`trace.tool_names` are not the names in `trace.tool_calls`".to_owned());
         }
     }
-    // What a program answers is its own; the model may have said something else.
+    // A program chooses its own answer; the model's last message may differ.
     let is_own = trace.answer_source == Some(AnswerSource::Program);
     if let (Some(turns), Some(answer), false) = (turns, &trace.final_response, is_own) {
         let last = turns.iter().enumerate().rev().find(|(_, turn)| turn.role == Role::Assistant);

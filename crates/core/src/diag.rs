@@ -1,7 +1,7 @@
-//! What went wrong, where, and what to do about it: the one shape of every failure, and how people see it.
+//! What went wrong, where, and what to do about it: the one type for every failure, and how it is printed.
 //!
-//! A [`Problem`] is in a rule and has a JSON pointer, a [`Diagnostic`] is in a file and has a span, a [`RunError`] is about a
-//! whole run. What a person wrote is checked to its end, so problems and diagnostics come as lists.
+//! A [`Problem`] is in a rule and has a JSON pointer, a [`Diagnostic`] is in a file and has a span, a [`RunError`] is about
+//! a run. Input written by people is checked completely, so problems and diagnostics come as lists.
 
 mod code;
 
@@ -48,7 +48,7 @@ pub enum Subject {
 /// One mistake in a rule (a matcher, a gate's parameters).
 pub type Problem = Failure<RulePath>;
 
-/// One thing to say about a place in a file, by the bytes of the file.
+/// A message about a byte range of a file.
 pub type Diagnostic = Failure<Range<usize>>;
 
 /// A place inside a rule.
@@ -104,7 +104,7 @@ impl<P> Failure<P> {
         }
     }
 
-    /// `error[code]: place: message`, and the hint on a line of its own. Lines of a message stay lines.
+    /// `error[code]: place: message`, and the hint on its own line. Line breaks of a message are kept.
     fn lines(&self, place: &str) -> String {
         let message: Vec<_> = self.message.lines().map(printable).collect();
         let place = if place.is_empty() { String::new() } else { format!("{}: ", printable(place)) };
@@ -357,7 +357,7 @@ impl Mark {
         }
     }
 
-    /// The same with less text before the place, if carets would not fit into lines of so many characters.
+    /// The same with less text before the place, if the carets would not fit on lines of this width.
     #[must_use]
     pub fn within(&self, width: usize) -> Self {
         let room = width.saturating_sub(self.line.to_string().len() + 3);

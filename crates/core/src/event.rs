@@ -1,6 +1,6 @@
 //! The one stream that every reporter reads. Events come in the order of the files, however the work was done.
 //!
-//! A saved report holds all there is to know of the stream: `report::read` tells it again, event by event.
+//! A saved report contains the complete stream: `report::read` returns the same events.
 
 use crate::report::Row;
 
@@ -9,12 +9,12 @@ use crate::report::Row;
 pub enum Event {
     /// The rows that follow belong to this file.
     SuiteStarted {
-        /// The file, as it was typed.
+        /// The file, as typed.
         file: String,
     },
     /// A file could not be used.
     SuiteRefused {
-        /// The file, as it was typed.
+        /// The file, as typed.
         file: String,
         /// Every reason, as a person reads it.
         why: String,
@@ -30,7 +30,7 @@ pub enum Event {
     },
     /// Rows that are inconclusive do not make the run fail. It comes before all rows.
     InconclusiveAllowed,
-    /// Something to know that is no verdict.
+    /// A note that is not a verdict.
     Note(String),
     /// It ended before everything was run, and why.
     Stopped(String),

@@ -57,7 +57,7 @@ impl Run {
         calls.zip(&self.changes).filter(|(_, changes)| **changes).map(|(call, _)| call.name.as_str())
     }
 
-    /// Why nothing can be inferred from it: the recording is not whole, or its program failed.
+    /// Why nothing can be inferred from it: the recording is incomplete, or its program failed.
     pub fn incomplete(&self) -> Option<&str> {
         let failed = || self.trace.program.as_ref()?.failed.as_deref();
         self.trace.incomplete().or_else(failed)
@@ -160,7 +160,7 @@ fn assertion(target: &str, matcher: &Value, evidence: String) -> Line {
     Line { value: json!({ "target": target, "matcher": matcher }), evidence }
 }
 
-/// A number of things.
+/// A count with its noun.
 fn many(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }

@@ -121,10 +121,10 @@ pub fn excerpt(value: &Value, limit: usize) -> String {
     cut(&text, limit)
 }
 
-/// Two values that differ, each in at most about `limit` characters. Long ones that start alike are shown from shortly before
-/// the place where they part.
+/// Two values that differ, each in at most about `limit` characters. Long values with a common prefix are shown from
+/// shortly before the first difference.
 pub fn excerpts(left: &Value, right: &Value, limit: usize) -> (String, String) {
-    /// Characters that both have in common before that place, as far as they are shown.
+    /// Characters of the common prefix that are shown.
     const LEAD: usize = 20;
     let (left, right) = (canonical(left), canonical(right));
     let alike = left.chars().zip(right.chars()).take_while(|(left, right)| left == right).count();

@@ -93,7 +93,7 @@ impl<'a> Checks<'a> {
         }
     }
 
-    /// These checks, with those of `other` in place of the same ones here.
+    /// These checks, overridden by those of `other`.
     pub(crate) fn replaced_by(self, other: Self) -> Self {
         Self {
             expect: if other.expect.is_empty() { self.expect } else { other.expect },
@@ -127,7 +127,7 @@ impl<'a> Checks<'a> {
         checks(self, trace, if is_terse { Judge::terse } else { Judge::default })
     }
 
-    /// The checks as values of their own.
+    /// The checks as owned values.
     pub(crate) fn to_owned(self) -> (Vec<Assertion>, Gates) {
         let gates = Gates {
             trajectory: self.trajectory.cloned(),
@@ -183,7 +183,7 @@ const MAX_CHECKS: usize = 7;
 /// The name of the check that a program ended as it should.
 pub const PROGRAM_CHECK: &str = "program";
 
-/// A program that did not end as it should has failed, whatever it did before.
+/// A program that did not end as it should has failed, regardless of what it did before.
 fn program_failed(why: &str, output: Option<&str>) -> CheckResult {
     // A reason is one line, and how a program ended is in the last ones.
     let last = |output: &str| {

@@ -143,7 +143,7 @@ impl Key {
 }
 
 impl Block {
-    /// References to its keys, the form in which a gate's keys come too.
+    /// References to its keys, in the same form as a gate's keys.
     pub fn all(&'static self) -> Vec<&'static Key> {
         self.keys.iter().collect()
     }

@@ -1,7 +1,7 @@
 //! What passed between a program and its two counterparts: its MCP servers and its model.
 //!
-//! A recorder stands on both sides and writes down every message. One counter orders both ledgers. From them alone a pure
-//! function derives the trace. See docs/decisions/0008-two-ledgers.md.
+//! A recorder is on both sides and records every message. One counter orders both ledgers. A pure function derives the
+//! trace from them alone. See docs/decisions/0008-two-ledgers.md.
 //!
 //! A model request repeats the whole conversation so far. Its messages, tools and system prompt are therefore kept once, as
 //! [`Blobs`], and a request refers to them: a ledger grows with the conversation, not with its square.
@@ -56,7 +56,7 @@ pub struct Ledger {
     pub blobs: Blobs,
 }
 
-/// One thing that passed.
+/// One recorded event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// The position in both ledgers.

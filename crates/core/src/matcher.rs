@@ -1,8 +1,7 @@
 //! Matchers: predicates on a selected value, with three results.
 //!
-//! A matcher holds, does not hold, or cannot judge a value of the type it was given. `not` swaps the first two;
-//! "cannot judge" stays what it is, so that a wrong target never passes by being negated. Regexes and schemas are
-//! compiled when the matcher is built.
+//! A matcher matches, does not match, or cannot judge a value of the given type. `not` swaps the first two; "cannot judge"
+//! stays, so a wrong target never passes by being negated. Regexes and schemas are compiled when the matcher is built.
 
 pub(crate) mod contains;
 mod exact;
@@ -40,16 +39,16 @@ pub enum Matcher {
     Schema(Schema),
     /// A number within a tolerance of another.
     Near(Near),
-    /// The inner matcher does not hold.
+    /// The inner matcher does not match.
     Not(Box<Matcher>),
 }
 
-/// Whether a matcher holds for a value.
+/// Whether a matcher matches a value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MatchResult {
-    /// It holds.
+    /// It matches.
     Holds,
-    /// It does not hold, and where.
+    /// It does not match, and where.
     DoesNotHold(Vec<AssertionDiff>),
     /// The value is of a type this matcher has nothing to say about.
     CannotJudge(String),

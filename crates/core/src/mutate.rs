@@ -37,13 +37,13 @@ words! {
         DropCall = "drop-call",
         /// A call was made twice.
         DuplicateCall = "duplicate-call",
-        /// Two calls, one after the other, changed places.
+        /// Two adjacent calls were swapped.
         SwapCalls = "swap-calls",
         /// Another tool of the same server was called.
         OtherTool = "other-tool",
         /// A tool of the same name on another server was called.
         OtherServer = "other-server",
-        /// A call was made that nobody asked for.
+        /// A call was added.
         InsertCall = "insert-call",
         /// The run ended early: the last calls were not made.
         CutTail = "cut-tail",
@@ -83,7 +83,7 @@ words! {
 words! {
     /// What a group of operators changes.
     OperatorClass {
-        /// Which calls were made, and in which order.
+        /// The calls and their order.
         Calls = "calls",
         /// What they were made with.
         Arguments = "arguments",
@@ -91,7 +91,7 @@ words! {
         Results = "results",
         /// The final message.
         Message = "message",
-        /// Everything else about the run.
+        /// Everything else in the run.
         Session = "session",
     }
 }
@@ -189,7 +189,7 @@ words! {
     }
 }
 
-/// One changed run and what the checks said.
+/// One changed run and the results of its checks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mutant {
     /// Index of the run.
@@ -241,7 +241,7 @@ struct Checks<'a> {
     gates: &'a Gates,
 }
 
-/// What the checks said of a subject with one changed run.
+/// The results of the checks on a subject with one changed run.
 #[derive(Debug)]
 struct Judged {
     /// The checks that do not pass.
@@ -305,7 +305,7 @@ impl<'a> Subject<'a> {
         Checks { expect: self.expect, gates: self.gates }
     }
 
-    /// Which runs pass their own checks, if the subject passes as a whole.
+    /// Which runs pass their own checks, if the subject passes overall.
     fn baseline(&self) -> Result<Vec<bool>, NotPassing> {
         let absorbs = self.is_group && self.gates.reliability.is_some();
         let mut outcomes = Vec::with_capacity(self.runs.len());

@@ -1,7 +1,7 @@
 //! Keeping secrets out of everything that is written: known values by their name, key-shaped text by its kind.
 //!
-//! A value is found as it is and in the forms it commonly takes: escaped in JSON or in an address, in base64, cut off with `…`.
-//! A replacement depends on the secret alone, so the same secret reads the same in every run and on every machine.
+//! A value is found verbatim and in its common encodings: escaped in JSON or in an address, in base64, cut off with `…`. A
+//! replacement depends on the secret alone, so the same secret reads the same in every run and on every machine.
 
 mod forms;
 mod shapes;
@@ -20,7 +20,7 @@ pub(crate) use forms::base64_decode;
 
 use crate::json;
 
-/// Shorter values are ordinary words that would be found everywhere.
+/// Shorter values are often ordinary words that occur everywhere.
 pub const SHORTEST: usize = 8;
 
 /// What a text that was cut ends with.
@@ -56,7 +56,7 @@ struct Finder {
     tails: AhoCorasick,
 }
 
-/// What is to be replaced, and by what.
+/// What to replace, and the replacement.
 struct Span {
     range: Range<usize>,
     placeholder: String,
@@ -110,7 +110,7 @@ impl Redactor {
         out
     }
 
-    /// Removes secrets from a text that is cut into pieces, wherever it is cut. A replacement goes into the piece in which the
+    /// Removes secrets from a text that is split into pieces at any place. A replacement goes into the piece in which the
     /// secret begins.
     pub(crate) fn pieces(&self, pieces: &mut [String]) {
         let mut text = pieces.concat();
@@ -162,8 +162,8 @@ impl Redactor {
         out
     }
 
-    /// The beginnings of known values that were cut off, and the ends of them. Servers and programs cut what they repeat
-    /// before anybody can look for secrets in it.
+    /// The beginnings of known values that were cut off, and the ends of them. Servers and programs truncate text that they
+    /// quote before it can be searched for secrets.
     fn rests(&self, text: &str) -> Vec<Span> {
         let mut out = Vec::new();
         let Some(known) = &self.known else { return out };
@@ -270,7 +270,7 @@ impl Finder {
         let heads = forms.iter().map(|form| &form.as_bytes()[..SHORTEST_REST]);
         let tails = forms.iter().map(|form| &form.as_bytes()[form.len() - SHORTEST_REST..]);
         Some(Self {
-            // Where one secret is part of another, the longer is the one that was meant.
+            // Where one secret is part of another, the longer one is replaced.
             whole: AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(forms).ok()?,
             heads: AhoCorasick::new(heads).ok()?,
             tails: AhoCorasick::new(tails).ok()?,

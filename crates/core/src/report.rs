@@ -29,11 +29,11 @@ pub const FORMAT: u32 = 1;
 words! {
     /// What a row says.
     RowVerdict {
-        /// Everything asserted holds.
+        /// All assertions passed.
         Pass = "pass",
-        /// Something asserted does not hold.
+        /// An assertion failed.
         Fail = "fail",
-        /// There are too few runs to tell; counts as a failure unless it is allowed.
+        /// There are too few runs to decide; counts as a failure unless it is allowed.
         Inconclusive = "inconclusive",
         /// The trace lacks the evidence; counts as a failure.
         Unassessable = "unassessable",
@@ -96,7 +96,7 @@ words! {
 /// One row of a report: a run, a gate over runs, or the recovery of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
-    /// What a model said of the closing message when the run was recorded. It decides nothing.
+    /// A model's review of the final message, made when the run was recorded. It does not affect the verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advisory: Option<String>,
     /// What was checked.
@@ -104,7 +104,7 @@ pub struct Row {
     /// Time the run took when it was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// The evidence was edited after it was recorded: that of the run, or of some run of a gate over runs.
+    /// The evidence was edited after it was recorded, for this run or for any run of a gate over runs.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub edited: bool,
     /// Why it could not be judged.
@@ -123,7 +123,7 @@ pub struct Row {
     pub mark: Option<Mark>,
     /// The model.
     pub model: String,
-    /// The full name: test, model, run and gate, as far as they tell rows apart.
+    /// The full name: test, model, run and gate, as far as they are needed to distinguish rows.
     pub name: String,
     /// Where the trace comes from.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -131,7 +131,7 @@ pub struct Row {
     /// Proof of what became of each injected fault.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub receipts: Vec<Receipt>,
-    /// The run was written into a cassette, so that it can be replayed.
+    /// The run was written to a cassette and can be replayed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub recorded: bool,
     /// The run, from 1; none for a gate over runs.
@@ -155,8 +155,8 @@ fn verdict_or_null<S: serde::Serializer>(verdict: &RowVerdict, out: S) -> Result
     (*verdict != RowVerdict::Unjudged).then_some(verdict).serialize(out)
 }
 
-/// Where a row stands among the rows of its cell, which come one after another: runs by their number, each followed by what
-/// became of its faults, then the gates over all of them.
+/// The position of a row among the rows of its cell: runs by number, each followed by the results of its faults, then the
+/// gates over all runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowOrder {
     test: String,
@@ -193,7 +193,7 @@ impl Row {
         is_record && self.error.as_ref().is_some_and(|error| error.code.is_some())
     }
 
-    /// A row about a run that passed, of which no more is known than its name.
+    /// A row of a run that passed, with only its name set.
     pub fn named(name: impl Into<String>) -> Self {
         let name = name.into();
         Self {
@@ -263,7 +263,7 @@ pub struct Totals {
     pub error: usize,
     /// Failed.
     pub fail: usize,
-    /// Had too few runs to tell.
+    /// Had too few runs to decide.
     pub inconclusive: usize,
     /// Passed.
     pub pass: usize,
@@ -310,7 +310,7 @@ impl Totals {
     }
 }
 
-/// What a report counts for people.
+/// The counts that reports show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Tests, each model of a test counted by itself.
@@ -330,7 +330,7 @@ pub struct Counts {
 /// One suite file in a report.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SuiteReport {
-    /// The file, as it was typed.
+    /// The file, as typed.
     pub file: String,
     /// Why the file could not be used.
     pub refused: Option<String>,
@@ -364,7 +364,7 @@ pub struct Note {
     pub is_stop: bool,
     /// Suites that were begun or refused before it.
     pub suites: usize,
-    /// What there is to know.
+    /// The text of the note.
     pub text: String,
 }
 
@@ -377,7 +377,7 @@ pub struct Report {
     pub totals: Totals,
     /// Suites that could not be used.
     pub refused: usize,
-    /// Things to know that are no verdict.
+    /// Notes that are not verdicts.
     pub notes: Vec<Note>,
     /// It ended before everything was run.
     pub is_stopped: bool,
@@ -445,7 +445,7 @@ impl Report {
         let mut out = Counts::default();
         for suite in &self.suites {
             let mut rows = suite.rows.iter().peekable();
-            // A gate that is only measured leaves the verdict to the others, and so does a run that was absorbed.
+            // A gate that is only measured does not affect the verdict, and neither does an absorbed run.
             let rank = |verdict| if verdict == RowVerdict::Unjudged { 0 } else { 1 + grid::severity(verdict) };
             let (mut worst, mut has_runs) = (RowVerdict::Unjudged, false);
             while let Some(row) = rows.next() {

@@ -61,13 +61,13 @@ pub struct Scorer {
     /// Whether there are gates to judge by; otherwise metrics are reported and nothing is judged.
     judges: bool,
     outcome: Option<Outcome>,
-    /// By what the parts of a corpus know that they were judged alike.
+    /// Identifies the gates, to check that the parts of a corpus were judged with the same ones.
     rules: Option<String>,
     /// Whether the lines of checks are left empty.
     is_terse: bool,
 }
 
-/// Gates that cannot be held against single traces.
+/// Gates that cannot judge single traces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ScorerError {
     /// A pass rate needs something that passes.
@@ -192,7 +192,7 @@ impl Scorer {
         is_incomplete: bool,
     ) -> Option<RowVerdict> {
         let worst = checks.iter().map(|check| check.verdict).max()?;
-        // A run of which the recording is not whole has no outcome that its group could count.
+        // A run with an incomplete recording has no outcome for its group to count.
         let absorbs = applied.reliability.is_some() && self.outcome.is_none() && is_grouped && !is_incomplete;
         let verdict = match worst {
             Verdict::Fail | Verdict::Unassessable if absorbs => RowVerdict::Absorbed,

@@ -44,7 +44,7 @@ pub struct Suite {
     pub variables: BTreeMap<String, String>,
     /// The same as written, with references unresolved.
     pub variables_as_written: BTreeMap<String, Template>,
-    /// Variables that hold no secrets, although servers or models use them.
+    /// Variables that are not secret, although servers or models use them.
     pub public: BTreeSet<String>,
     pub servers: BTreeMap<String, Server>,
     /// In the order written.
@@ -91,7 +91,7 @@ impl Suite {
         names.flat_map(|name| std::iter::once(name).chain(of_own(name))).collect()
     }
 
-    /// The variables that hold an API key or a token.
+    /// The variables with an API key or a token.
     pub fn variables_of_keys(&self) -> BTreeSet<&str> {
         let tokens = self.servers.values().filter_map(|server| match &server.transport {
             Transport::Url { bearer_token_env, .. } => bearer_token_env.as_deref(),
@@ -125,7 +125,7 @@ pub enum Transport {
         url: Template,
         /// Headers of every request.
         headers: BTreeMap<String, Template>,
-        /// Environment variable that holds a bearer token.
+        /// Environment variable with a bearer token.
         bearer_token_env: Option<String>,
     },
 }
@@ -172,7 +172,7 @@ pub struct Model {
     /// The provider's name for it.
     pub model: Option<Template>,
     pub base_url: Option<Template>,
-    /// Environment variable that holds the API key.
+    /// Environment variable with the API key.
     pub api_key_env: Option<String>,
     pub api: Option<Api>,
     /// Price per million input and output tokens.
@@ -255,7 +255,7 @@ impl Marks {
     }
 }
 
-/// Gates, loaded with a suite or from a file of their own.
+/// Gates, loaded with a suite or from a separate file.
 #[derive(Debug, Clone, Default)]
 pub struct Gates {
     pub trajectory: Option<TrajectoryGate>,
@@ -333,7 +333,7 @@ fn lowered(source: &Source, mut lower: lower::Lower<'_>) -> Loaded<Suite> {
     lower.diagnostics.finish(suite.map(|(suite, _)| suite))
 }
 
-/// Loads gate blocks, `expect` and `tasks` from a file of their own.
+/// Loads gate blocks, `expect` and `tasks` from a separate file.
 pub fn load_gates(source: &Source, variables: &Variables<'_>) -> Loaded<GateFile> {
     let root = match yaml::read(source) {
         Ok(root) => root,

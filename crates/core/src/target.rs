@@ -1,6 +1,6 @@
 //! Targets: the path an assertion reads, such as `tool_calls[0].args.city` or `tool_calls[*].name`.
 //!
-//! A path that selects nothing is an answer of its own, never an empty value: it says how far it got.
+//! A path that selects nothing is a separate result, never an empty value: it says how far it got.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -319,7 +319,7 @@ fn position(items: &[Value], index: i64) -> Option<usize> {
     if index < 0 { items.len().checked_sub(distance) } else { Some(distance).filter(|at| *at < items.len()) }
 }
 
-/// A path as it is written. `[*]` is spelled as the item it is at, where that is known.
+/// A path as written. `[*]` is printed as the current index, if known.
 pub(crate) fn spell(steps: &[Step], items: &[usize]) -> String {
     let mut out = String::new();
     let mut items = items.iter();
@@ -361,7 +361,7 @@ impl Parser<'_> {
             return Err(self.error("a target starts with a name, not `$`"));
         }
         let mut steps = Vec::new();
-        // A name that is odd by itself, such as that of an argument, is quoted from the start.
+        // An unusual name, such as one of an argument, is always quoted.
         if self.text.starts_with("[\"") && !self.text.starts_with("[\"\"") {
             self.at = 1;
             steps.push(self.bracket()?);

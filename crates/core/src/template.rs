@@ -158,7 +158,7 @@ impl Template {
         Ok(out)
     }
 
-    /// The value: a text that is one reference and nothing else keeps the type of what it refers to.
+    /// The value: a text that is a single reference keeps the type of its value.
     fn value(&self, scope: &Scope) -> Result<Value, Missing> {
         if let [Part::Reference(only)] = self.parts.as_slice()
             && let Some(value) = only.value(scope)?
@@ -178,16 +178,16 @@ fn reference(path: &str, default: Option<String>, root: &str) -> Result<Referenc
     Ok(Reference { target: Target::parse(path).map_err(malformed)?, default })
 }
 
-/// A value in which every text may hold references.
+/// A value in which every string may have references.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shape {
     /// It has no references.
     Fixed(Value),
     /// A text with references.
     Text(Template),
-    /// A list that holds some.
+    /// A list with references.
     List(Vec<Shape>),
-    /// A map that holds some.
+    /// A map with references.
     Map(Vec<(String, Shape)>),
 }
 
@@ -204,7 +204,7 @@ impl Shape {
                 }
             },
             Content::List(items) => {
-                // Every item is looked at, so that every mistake is reported.
+                // Every item is parsed, so that every mistake is reported.
                 let shapes: Vec<Option<Self>> = items.iter().map(|item| Self::read(item, root, wrong)).collect();
                 Self::List(shapes.into_iter().collect::<Option<_>>()?)
             }

@@ -1,4 +1,4 @@
-//! The trace envelope: what a run observably did, and nothing else.
+//! The trace envelope: only what a run observably did.
 //!
 //! Absent is unknown; present and empty is empty. Every part that a recording may lack is an `Option`, JSON `null`
 //! reads like an absent key, and no reader fills a gap with a guess. Two exceptions are part of the format: a turn
@@ -33,7 +33,7 @@ use crate::json;
 /// What one run observably did.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Trace {
-    /// Where the final response comes from, if a program of its own gave it.
+    /// Where the final response comes from, if a program gave it.
     pub answer_source: Option<AnswerSource>,
     /// The exchange around the calls.
     pub conversation: Conversation,
@@ -61,7 +61,7 @@ impl Trace {
 /// The trace under the name it has while a conversation is being recorded.
 pub type ConversationTrace = Trace;
 
-// Keys are written in the order of these declarations, which is that of the alphabet.
+// Keys are written in the order of these declarations, which is alphabetical.
 
 object! {
     /// One tool call.
@@ -82,7 +82,7 @@ object! {
         pub retry_of: Option<usize> = "it is no such repetition",
         /// Server that owns the tool. Empty for a tool that no server has.
         pub server: Option<String> = "the recording does not say",
-        /// Index into `conversation.turns` of the message that asked for the call.
+        /// Index into `conversation.turns` of the message that requested the call.
         pub turn: Option<usize> = "the recording does not say",
         /// Which sides of a recorded program saw the call: both, only the MCP server, or only the model.
         pub witness: Option<Witness> = "the run was not recorded from both sides",
@@ -105,7 +105,7 @@ object! {
         pub fault: Option<Box<FaultMark>> = "the call met none",
         /// Whether the call failed.
         pub is_error: Option<bool> = "whether the call succeeded was not recorded",
-        /// That the program showed the model something else than the server answered.
+        /// That the program showed the model something other than the server's answer.
         pub shown: Option<Shown> = "the model was shown the answer, or the recording does not say",
         /// The structured answer of the tool.
         pub structured_content: Option<LazyValue> = "the tool gave none; if `content` is absent too, the recording does not say",
@@ -169,7 +169,7 @@ object! {
         /// The text. Null for a message without text, such as one that only makes calls; leaving the key out is an error.
         #[serde(deserialize_with = "Option::deserialize")]
         pub content: Option<String>,
-        /// Who speaks.
+        /// The role of the speaker.
         pub role: Role,
     }
 }
@@ -257,11 +257,11 @@ object! {
     pub struct Program {
         /// Its exit code; 128 and the number of the signal that ended it.
         pub exit: Option<i64> = "it did not end by itself",
-        /// Why the run failed, whatever it did before: a wrong exit code, the time limit, or no answer.
+        /// Why the run failed, regardless of what it did before: a wrong exit code, the time limit, or no answer.
         pub failed: Option<String> = "it ended as it should, or nobody said how it should end",
-        /// The injected faults that struck, as they were measured, in order.
+        /// The injected faults as measured, in order.
         pub faults: Option<Vec<ProgramFault>> = "none was to be injected",
-        /// Why the recording is not whole. Every gate is `unassessable` then.
+        /// Why the recording is incomplete. Every gate is `unassessable` then.
         pub incomplete: Option<String> = "the recording is whole",
         /// What is odd about the recording, such as calls in its own account that were not seen.
         pub notes: Option<Vec<String>> = "nothing is odd",
@@ -273,7 +273,7 @@ object! {
 }
 
 object! {
-    /// An injected fault that struck a program.
+    /// A fault that was injected into a program.
     #[derive(Eq)]
     pub struct ProgramFault {
         /// Milliseconds until the program had an answer, or gave up.
@@ -283,7 +283,7 @@ object! {
         pub effect: FaultEffect,
         /// What was injected.
         pub kind: FaultKind,
-        /// When it struck, in milliseconds since the recording began.
+        /// When it was injected, in milliseconds since the recording began.
         #[serde(deserialize_with = "read::required_whole")]
         pub ms: u64,
         /// Name of the fault in the suite.
@@ -303,17 +303,17 @@ object! {
         pub ms: u64,
         /// The server, for a request to one.
         pub server: Option<String> = "it went to the model",
-        /// Whom the program asked.
+        /// The receiver of the request.
         pub side: Counterpart,
         /// How it ended: `ok`, `error`, `canceled`, `cut`, an HTTP status, or `none` without an answer.
         pub status: String,
-        /// What it asked for: the method of MCP with the tool, or the path of the model API.
+        /// The MCP method with the tool, or the path of the model API.
         pub what: String,
     }
 }
 
 words! {
-    /// Whom a program asks.
+    /// The receiver of a program's request.
     Counterpart {
         /// Its model.
         Model = "model",
@@ -325,7 +325,7 @@ words! {
 words! {
     /// Who saw a call of a recorded program.
     Witness {
-        /// The model asked for it and a server got it.
+        /// The model requested it and a server received it.
         Both = "both",
         /// Only a server: the program called by itself.
         Mcp = "mcp",
@@ -347,13 +347,13 @@ words! {
 words! {
     /// What the model was shown of an answer.
     Shown {
-        /// Something else than the server answered.
+        /// Something other than the server's answer.
         Differs = "differs",
     }
 }
 
 words! {
-    /// Who speaks in a turn.
+    /// The role of the speaker of a turn.
     Role {
         /// The person or the harness.
         User = "user",
@@ -395,7 +395,7 @@ words! {
         Transport = "transport",
         /// An injected fault.
         Fault = "fault",
-        /// The program did not make the call that the model asked for.
+        /// The program did not make the call that the model requested.
         Refused = "refused",
     }
 }
@@ -429,7 +429,7 @@ words! {
 }
 
 impl FaultKind {
-    /// Whether it strikes the model of a program, and not a tool.
+    /// Whether it targets the model of a program, not a tool.
     pub fn strikes_model(self) -> bool {
         matches!(self, Self::ModelError | Self::ModelSlow | Self::ModelCut | Self::ModelGarbage)
     }
@@ -475,7 +475,7 @@ impl Tokens {
 }
 
 impl Trace {
-    /// Why no gate can be evaluated on it: the recording is not whole.
+    /// Why no gate can be evaluated on it: the recording is incomplete.
     pub fn incomplete(&self) -> Option<&str> {
         self.program.as_ref()?.incomplete.as_deref()
     }

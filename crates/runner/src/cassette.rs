@@ -266,7 +266,7 @@ impl Cassette {
         if let Some(unknown) = map.keys().next() {
             return Err(broken(format!("unknown key `{}`", json::cut(unknown, 60))));
         }
-        // First report that the file is not a recording, if so.
+        // A file that is not a recording is reported before one with a bad seal.
         let cassette::Seal { version, edited } = seal?;
         Ok(Self { test: of_test, model, run, inputs, observed, advisory, ledger, trace, version, edited })
     }

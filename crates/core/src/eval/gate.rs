@@ -60,13 +60,13 @@ impl Serialize for GateKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Everything asserted holds.
+    /// All assertions passed.
     Pass,
-    /// There are too few runs to tell. Counts as a failure unless it is allowed.
+    /// There are too few runs to decide. Counts as a failure unless it is allowed.
     Inconclusive,
     /// The trace lacks the evidence the gate needs. Counts as a failure.
     Unassessable,
-    /// Something asserted does not hold.
+    /// An assertion failed.
     Fail,
     /// The gate could not be evaluated.
     Error,
@@ -192,7 +192,7 @@ pub enum Expect {
     /// The default assertion of the gate.
     #[default]
     Default,
-    /// The author's assertions. They replace the default and nothing else.
+    /// The author's assertions. They replace only the default assertion.
     Custom(Vec<Assertion>),
 }
 
@@ -298,7 +298,7 @@ fn readable(value: &Value) -> Option<Value> {
     }
 }
 
-/// A float that is a whole number, as an integer: it prints much faster.
+/// Converts a float without a fraction to an integer, which prints much faster.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the float is integral and below 2^32")]
 fn whole(value: f64) -> Option<u64> {
     let is_whole = value.fract() == 0.0 && value.is_sign_positive() && value < f64::from(u32::MAX);
@@ -310,7 +310,7 @@ fn whole(value: f64) -> Option<u64> {
 pub(crate) struct Judge {
     verdict: Option<Verdict>,
     failures: Vec<GateFailure>,
-    /// Leave the outcome's line empty: nobody reads it.
+    /// Leave the outcome's line empty: it is not read.
     pub(crate) is_terse: bool,
 }
 
@@ -328,7 +328,7 @@ impl Judge {
         self.add(Verdict::Unassessable, target.into(), reason.into(), Vec::new());
     }
 
-    /// Records that there are too few runs to tell.
+    /// Records that there are too few runs to decide.
     pub(crate) fn inconclusive(&mut self, target: impl Into<String>, reason: impl Into<String>) {
         self.add(Verdict::Inconclusive, target.into(), reason.into(), Vec::new());
     }
@@ -452,7 +452,7 @@ impl Judge {
         self.outcome(metrics, D::default(), |_| format!("not assessable: {why}"))
     }
 
-    /// The outcome of a gate on a recording that is not whole, for which no metric and no assertion counts.
+    /// The outcome of a gate on an incomplete recording: no metric or assertion counts.
     pub(crate) fn incomplete<D: Default>(mut self, gate: &GateInfo, why: &str) -> GateOutcome<D> {
         let why = format!("the recording is not whole: {why}");
         let metrics = Metrics::without_evidence(gate, &why);

@@ -77,7 +77,7 @@ pub(crate) fn extend(candidates: &[Vec<u32>], matching: &mut Matching, wanted: i
     }
 }
 
-/// Follows one shortest alternating path from `root` and flips it, if there still is one.
+/// Follows one shortest alternating path from `root` and flips it, if there is one left.
 fn augment(candidates: &[Vec<u32>], matching: &mut Matching, layer: &[u32], tried: &mut [usize], root: usize) {
     let mut path = vec![root];
     while let Some(left) = path.last().copied() {

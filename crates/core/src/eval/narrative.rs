@@ -1,11 +1,12 @@
-//! `narrative`: does the closing message tell the truth about what was done?
+//! `narrative`: does the final message match what was done?
 //!
 //! The final message is read for actions that it claims, and each claim is compared with the calls: could any of them have
-//! made it true? Reading English: `message` finds the prose, `tokens` makes words of it, `words` and `lexicon` know single
-//! words, `index` finds values by word, `claims` reads who did what, `phrases` to what and when. Evidence: `actions` says
-//! which actions make a verb true, `did` what a call did, with `shell`, `programs`, `sql` and `patch` for texts that are run.
-//! Comparing: `objects` knows things with names, `backing` judges claims, `delivered` and `lookups` know claims that need no
-//! call, `mentioned` finds mentioned tools, `stated` and `keyed` values that do not match, `explain` puts it into words.
+//! made it true? Reading English: `message` finds the prose, `tokens` splits it into words, `words` and `lexicon` classify
+//! single words, `index` finds values by word, `claims` reads who did what, `phrases` to what and when. Evidence: `actions`
+//! says which actions make a verb true, `did` what a call did, with `shell`, `programs`, `sql` and `patch` for texts that
+//! are run. Comparing: `objects` finds named objects, `backing` judges claims, `delivered` and `lookups` find claims that
+//! need no call, `mentioned` finds mentioned tools, `stated` and `keyed` values that do not match, `explain` writes the
+//! messages.
 
 mod actions;
 mod backing;
@@ -62,9 +63,9 @@ pub enum ExtractionMode {
 /// Parameters of the gate.
 #[derive(Debug, Clone)]
 pub struct NarrativeParams {
-    /// Tools that change something whatever their name; the first word of each becomes a claim verb.
+    /// Tools that change something regardless of their name; the first word of each becomes a claim verb.
     pub mutating_tools: Vec<String>,
-    /// Tools that change nothing whatever their name; wins over `mutating_tools`.
+    /// Tools that change nothing regardless of their name; wins over `mutating_tools`.
     pub readonly_tools: Vec<String>,
     /// Further verbs that claim a change.
     pub mutating_verbs: Vec<String>,
@@ -109,7 +110,7 @@ pub struct ClaimResult {
     pub strength: Strength,
     /// Whether it claims a change.
     pub mutating: bool,
-    /// How it stands to the calls.
+    /// How the calls support it.
     pub backing: Backing,
     /// The call that backs it, or may.
     pub backed_by: Option<usize>,
@@ -128,7 +129,7 @@ impl ClaimResult {
         }
     }
 
-    /// Whether it is asserted firmly and stands to the calls like this.
+    /// Whether it is a firm claim with this level of support.
     fn is(&self, backing: Backing) -> bool {
         self.strength == Strength::Strong && self.backing == backing
     }
@@ -315,7 +316,7 @@ impl NarrativeGate {
         }
         let too_far = over.map(|limit| format!("divergence {score:.2} is over the limit of {limit}"));
         judge.expect(gate, &self.expect, &metrics, |metric| {
-            // What is over a limit is a failure of its own where the author says what else to expect.
+            // Exceeding a limit is a separate failure if the author replaced the default assertion.
             let too_far = too_far.clone().filter(|_| metric == "gate_passed" && matches!(self.expect, Expect::Default));
             let behind = report.items.iter().filter(|item| item.counts_in(metric, &report.claims));
             let hidden =
@@ -403,7 +404,7 @@ impl NarrativeGate {
     }
 }
 
-/// Claims that only repeat what a lookup returned are no claims of the agent's own actions.
+/// Claims that only repeat what a lookup returned are not claims about the agent's own actions.
 fn narrate(found: &[Claim], claims: &mut [ClaimResult], trace: &Trace, evidence: &Evidence<'_>) {
     let open = |claim: &Claim, result: &ClaimResult| claim.passive && result.is(Backing::Absent);
     let passive = found.iter().zip(claims.iter()).filter(|(claim, result)| open(claim, result)).map(|(claim, _)| claim);

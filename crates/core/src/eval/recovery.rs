@@ -71,7 +71,7 @@ words! {
     FaultScope {
         /// Only those that were injected.
         Injected = "injected",
-        /// Also timeouts, transport errors, JSON-RPC errors and HTTP errors that nobody injected.
+        /// Also timeouts, transport errors, JSON-RPC errors and HTTP errors that were not injected.
         Any = "any",
     }
 }
@@ -434,8 +434,8 @@ fn measured(trace: &Trace, faults: &[ProgramFault], params: &RecoveryParams) -> 
     Ok((Recovery { report, fault_hits, fault_delays, recovered_by, may_be_recovered_by }, unknown))
 }
 
-/// Whether a call got no answer for a reason that nobody injected. A tool that reports an error has answered. `None` if it was
-/// not recorded whether the call failed.
+/// Whether a call got no answer for a reason other than an injected fault. A tool that reports an error has answered.
+/// `None` if it was not recorded whether the call failed.
 fn is_real_fault(result: &ToolResult) -> Option<bool> {
     use ErrorKind::{Http, Jsonrpc, Timeout, Transport};
     match &result.error {

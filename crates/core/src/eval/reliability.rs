@@ -155,7 +155,7 @@ pub struct ReliabilitySummary {
     pub pass_hat: Vec<f64>,
 }
 
-/// Summarises outcomes in run order, with a 95 percent interval. No outcomes give zeros.
+/// Summarizes outcomes in run order, with a 95 percent interval. No outcomes give zeros.
 ///
 /// ```
 /// use mcptest_core::eval::summarize;
@@ -170,7 +170,7 @@ pub fn summarize(outcomes: &[bool]) -> ReliabilitySummary {
     summarize_at(outcomes, Confidence::default())
 }
 
-/// Summarises outcomes with an interval at the given confidence.
+/// Summarizes outcomes with an interval at the given confidence.
 pub fn summarize_at(outcomes: &[bool], confidence: Confidence) -> ReliabilitySummary {
     let runs = outcomes.len();
     let passes = outcomes.iter().filter(|passed| **passed).count();

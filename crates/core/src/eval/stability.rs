@@ -95,7 +95,7 @@ pub fn agent_stability(envelope: &Value) -> StabilityReport {
     report(&read_lenient(envelope))
 }
 
-/// The report of a trace that was read leniently, so that no sub-score is absent.
+/// The report of a leniently read trace, in which no sub-score is absent.
 fn report(trace: &Trace) -> StabilityReport {
     let [tools, responses, redundancy, cost] = Session::of(trace).scores.map(|score| score.value.unwrap_or(1.0));
     StabilityReport {

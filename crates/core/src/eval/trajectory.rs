@@ -27,7 +27,7 @@ use rule::{Fit, Rule};
 words! {
     /// How the recorded calls must match the reference.
     MatchMode {
-        /// The recorded calls are the reference, in order, nothing else.
+        /// The recorded calls are exactly the reference, in order.
         Strict = "strict",
         /// The reference in order, other calls in between allowed.
         Subsequence = "subsequence",
@@ -116,7 +116,7 @@ pub struct ExpectedTrace {
 }
 
 impl ExpectedTrace {
-    /// The recorded calls are these, in order, nothing else.
+    /// The recorded calls are exactly these, in order.
     pub fn strict(calls: Vec<ExpectedCall>) -> Self {
         Self { mode: MatchMode::Strict, calls }
     }
@@ -203,7 +203,7 @@ pub struct TraceMismatch {
     pub reason: String,
 }
 
-/// Proof that no assignment exists: expectations that compete for too few calls, or the other way round.
+/// Proof that no assignment exists: expectations that compete for too few calls, or the other way around.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Competition {
     /// Indices into the reference.
@@ -312,7 +312,7 @@ impl TrajectoryGate {
         self.rules.get(expected)?.ignore.iter().find(covers).map(String::as_str)
     }
 
-    /// The first expectation that a failed run did not satisfy. With assertions of its own, the gate fails by those.
+    /// The first expectation that a failed run did not satisfy. If the gate has an `expect`, that decides instead.
     pub(crate) fn first_failed(&self, outcome: &GateOutcome<TraceValidation>) -> Option<usize> {
         let is_default = matches!(self.expect, Expect::Default);
         let mismatches = outcome.detail.mismatches.iter().filter(|_| is_default && outcome.verdict == Verdict::Fail);
@@ -426,7 +426,7 @@ impl TrajectoryGate {
 /// What missing evidence leaves unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Unknown {
-    /// Whether the reference is missed in any case, so that only the count is unknown.
+    /// Whether the reference cannot match, so that only the count is unknown.
     verdict_known: bool,
     /// What is missing.
     why: String,

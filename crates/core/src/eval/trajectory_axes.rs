@@ -58,7 +58,7 @@ pub enum Axis {
     Order,
 }
 
-/// Whether an edge holds.
+/// Whether the calls satisfy an edge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EdgeState {
@@ -79,7 +79,7 @@ pub struct EdgeResult {
     pub axis: Axis,
     /// The edge as `earlier -> later`.
     pub edge: String,
-    /// Whether it holds.
+    /// Whether the calls satisfy it.
     pub state: EdgeState,
     /// Whether the later tool was called.
     pub exercised: bool,
@@ -234,7 +234,7 @@ fn check_self(earlier: &str, later: &str, path: impl Fn() -> String, problems: &
     }
 }
 
-/// Percent of the axis' edges that hold, rounded down; 100 without edges.
+/// Percent of the axis' edges that are satisfied, rounded down; 100 without edges.
 fn axis(results: &[EdgeResult], axis: Axis, metrics: &mut Metrics) {
     let name = axis.metric();
     let on_axis = || results.iter().filter(|result| result.axis == axis);

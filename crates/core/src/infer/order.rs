@@ -1,4 +1,4 @@
-//! Order that held in every run with the later call.
+//! Order that was the same in every run with the later call.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -188,7 +188,7 @@ fn some_run() -> impl Strategy<Value = Value> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
 
-    /// Whatever the runs are, each passes what is inferred from all of them, with nothing stripped from it.
+    /// For any runs, each run passes the gates inferred from all of them, with nothing removed.
     #[test]
     fn every_run_passes_what_is_inferred(envelopes in prop::collection::vec(some_run(), 1..5), lookups: bool) {
         let traces: Vec<Trace> = envelopes.iter().filter_map(|envelope| Trace::from_envelope(envelope).ok()).collect();

@@ -12,7 +12,7 @@ use crate::diag::acts;
 /// Integral floats below this magnitude are exact integers.
 const EXACT_FLOAT: f64 = 9_007_199_254_740_992.0;
 
-/// Line breaks, spelling of numbers, and escapes. Keys come in the order in which a type declares them.
+/// Line breaks, spelling of numbers, and escapes. Keys are in the order in which a type declares them.
 #[derive(Debug, Clone, Copy)]
 pub struct Layout {
     /// How many brackets are open, if every item is on its own line.
@@ -26,7 +26,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// One line with canonical numbers and characters as they are: the text that equality and digests are about.
+    /// One line with canonical numbers and unescaped characters: the text used for equality and digests.
     pub(super) const CANONICAL: Self =
         Self { depth: None, has_items: false, has_canonical_numbers: true, is_printable: false };
     /// One line with canonical numbers.
@@ -218,7 +218,7 @@ impl Formatter for Layout {
     }
 }
 
-/// A string as something to write into. The parts that a serializer writes are whole characters.
+/// A string to write to. Serializers write complete characters.
 struct Utf8<'a>(&'a mut String);
 
 impl Write for Utf8<'_> {

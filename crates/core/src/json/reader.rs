@@ -1,8 +1,8 @@
 //! The reader of JSON texts: one pass that checks, reads and skips.
 //!
-//! A text says one thing or is refused: a duplicate key, half of a surrogate pair or a number beyond any range is an error
-//! wherever it is, even under keys that are not read. Only an object is read as an object: derived readers also take a list
-//! for a struct, its elements for the fields in the order of the declaration.
+//! Ambiguous text is rejected: a duplicate key, half of a surrogate pair or a number beyond any range is an error wherever
+//! it is, even under keys that are not read. Only an object is read as an object: derived readers also take a list for a
+//! struct, its elements for the fields in the order of the declaration.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,7 +12,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess
 use serde::forward_to_deserialize_any;
 
 /// The key under which `serde_json` presents a float or a long integer to a visitor, as an object with the number's text:
-/// with `arbitrary_precision` that is how digits are kept. No text may have this key.
+/// with `arbitrary_precision` that is how digits are kept. Input may not contain this key.
 pub const NUMBER_KEY: &str = "$serde_json::private::Number";
 
 /// The same for JSON that is kept as text.
@@ -56,7 +56,7 @@ pub(super) struct Error(Box<Problem>);
 
 #[derive(Debug, Default)]
 pub(super) struct Problem {
-    /// Whether the text is not JSON. What is wrong with it is not said here.
+    /// Whether the text is not JSON. The error says what is wrong with it.
     pub(super) is_syntax: bool,
     /// The byte at which it is.
     pub(super) offset: Option<usize>,
@@ -461,7 +461,7 @@ impl<'de> Reader<'de> {
 
 impl<'de> Number<'de> {
     fn float(&self) -> f64 {
-        // The grammar of floats has that of JSON in it.
+        // The grammar of floats includes that of JSON.
         self.text.parse().unwrap_or(f64::NAN)
     }
 

@@ -14,13 +14,13 @@ use super::reader::Reader;
 pub struct JsonError {
     /// Line, from 1; 0 where a value was read, which has no lines.
     pub line: usize,
-    /// Column, from 1; 0 likewise.
+    /// Column, from 1; 0 if unknown.
     pub column: usize,
     /// What is wrong there. It begins with the path where the text is JSON of another shape: `turns[2].role: expected ..`.
     pub message: String,
     /// The byte at which it is, from 0; `None` where a value was read.
     pub(crate) offset: Option<usize>,
-    /// Whether the text is not JSON at all, which half of a surrogate pair and deep nesting are.
+    /// Whether the text is not JSON. Half of a surrogate pair and deep nesting are JSON.
     pub(crate) is_syntax: bool,
 }
 
@@ -61,8 +61,8 @@ pub fn check(text: &str) -> Result<(), JsonError> {
     read_with(text, PhantomData::<IgnoredAny>, Reader::new(text, true)).map(|_| ())
 }
 
-/// Reads a JSON text. Unlike `serde_json::from_str`, a duplicate key is an error: keeping the last one silently would let
-/// a trace say two things at once.
+/// Reads a JSON text. Unlike `serde_json::from_str`, a duplicate key is an error: keeping the last one silently would make
+/// a trace ambiguous.
 pub fn parse(text: &str) -> Result<Value, JsonError> {
     read(text)
 }
@@ -190,7 +190,7 @@ fn expected(due: &str) -> &str {
     }
 }
 
-/// What `serde` calls a value, nearly as [`super::describe`] does. Of a number in the wrong place it says no more than that.
+/// What `serde` calls a value, nearly as [`super::describe`] does. For a number in the wrong place it says only that.
 fn kind(found: &str, is_type: bool) -> String {
     let inside = |prefix: &str| found.strip_prefix(prefix).map(|rest| rest.trim_matches('`'));
     match found {
@@ -214,7 +214,7 @@ fn kind(found: &str, is_type: bool) -> String {
     }
 }
 
-/// Longest message that is shown whole, in characters. It repeats what was found, which has any length.
+/// Maximum characters of a message that is not cut. It quotes the input, which may have any length.
 const LONGEST_MESSAGE: usize = 400;
 
 /// The ends of a message that is too long: they say what was found and what was expected.

@@ -33,7 +33,7 @@ pub struct ProgramEnd {
     pub exit: Option<i64>,
     /// Why the run failed.
     pub failed: Option<String>,
-    /// Why the recording is not whole.
+    /// Why the recording is incomplete.
     pub incomplete: Option<String>,
     /// The last lines that it printed.
     pub output: Option<String>,
@@ -46,7 +46,7 @@ pub struct Derived {
     pub trace: Trace,
     /// What was left out or is unknown, and why.
     pub notes: Vec<String>,
-    /// There is no request to a model API that is read: who made a call is unknown.
+    /// There is no readable request to a model API, so it is unknown who made a call.
     pub model_unseen: bool,
     /// Which of its counterparts the program was in contact with.
     pub seen: Seen,
@@ -114,7 +114,7 @@ impl Build<'_> {
         for at in in_order(&self.model.exchanges) {
             let exchange = &self.model.exchanges[at];
             let Some((reply, is_cut)) = exchange.reply().filter(|_| self.counts[at]) else { continue };
-            // A reply that broke off is part of the conversation only where the program went on with it.
+            // A reply that was cut off is part of the conversation only if the program continued with it.
             if is_cut && exchange.continued.is_none() && !used.contains(&at) {
                 continue;
             }
@@ -175,7 +175,7 @@ impl Build<'_> {
                     let retry_of = self.joined.repeats[at].and_then(|asked| index_of[asked]);
                     let caller = (!model_unseen).then(|| json!({ "type": "program" }));
                     let witness = (!model_unseen).then_some(Witness::Mcp);
-                    // The message that asked for the call asked for its repetition.
+                    // The message that requested the call also requested its repetition.
                     let asked = self.joined.repeats[at].map(|asked| self.model.calls[asked].exchange);
                     let turn = asked.and_then(|exchange| self.turn_of[exchange]);
                     let made = ToolCall { caller, retry_of, turn, witness, ..executed_call(call) };
@@ -186,7 +186,7 @@ impl Build<'_> {
         (calls, results, seqs)
     }
 
-    /// A call that the model asked for.
+    /// A call that the model requested.
     fn asked(&self, at: usize) -> (ToolCall, Option<ToolResult>) {
         let ModelCall { exchange, call, shown } = &self.model.calls[at];
         let common = ToolCall {
@@ -305,7 +305,7 @@ pub(super) fn counted(ledger: &Ledger) -> BTreeSet<u64> {
     exchanges.iter().zip(counts).filter(|(_, counts)| *counts).map(|(exchange, _)| exchange.seq).collect()
 }
 
-/// Whether each exchange is part of the run. Conversations without tools are questions on the side, unless there is no other.
+/// Whether each exchange is part of the run. Conversations without tools are side requests, unless there is no other.
 fn counts(exchanges: &[Exchange]) -> Vec<bool> {
     let with_tools: BTreeSet<usize> =
         exchanges.iter().filter(|exchange| exchange.uses_tools).map(|exchange| exchange.root).collect();
@@ -328,7 +328,7 @@ fn executed_call(call: &McpCall) -> ToolCall {
     }
 }
 
-/// The result of a call that the program did not make. What the model was told is the message; the tool answered nothing.
+/// The result of a call that the program did not make. The message is the one the model got; the tool did not answer.
 fn refused(shown: Option<&ToolResult>) -> ToolResult {
     let reported = shown.map(|shown| shown.texts().collect::<Vec<_>>().join("\n")).filter(|text| !text.is_empty());
     let message = reported.unwrap_or_else(|| "the program did not make the call".to_owned());

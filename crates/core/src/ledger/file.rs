@@ -1,8 +1,8 @@
 //! The file of a ledger, `*.ledger.jsonl`: one canonical JSON value per line.
 //!
-//! The first line names the format and the servers. A value that is kept once has a line of its own before the first entry that
-//! refers to it. A list that begins like one of an earlier request says how much of it, so the file grows with the conversation.
-//! A reader accepts version 1 and refuses any other; a writer that adds a key raises the version.
+//! The first line names the format and the servers. A shared value has its own line before the first entry that refers to
+//! it. A list that shares a prefix with an earlier request stores the length of the prefix, so the file grows with the
+//! conversation. A reader accepts version 1 and refuses any other; a writer that adds a key raises the version.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -97,7 +97,7 @@ struct BodyLine {
     unread: Option<UnreadLine>,
 }
 
-/// A list that begins like that of an earlier request.
+/// A list that shares a prefix with an earlier request.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Continued {
@@ -331,7 +331,7 @@ fn write_unread(unread: &Unread) -> Value {
     ])
 }
 
-/// A ledger as far as it is read.
+/// The part of a ledger read so far.
 #[derive(Default)]
 struct Read {
     ledger: Ledger,

@@ -1,7 +1,7 @@
 //! What became of a run of a program: an error, a failed run, or a run to judge.
 //!
-//! A run that never got as far as to test anything is an error: the program did not start well, did not ask its model through the
-//! proxy, or did not use a server of the test. What goes wrong after the first request to the model is the agent's own failure.
+//! A run that tested nothing is an error: the program did not start well, did not call its model through the proxy, or did
+//! not use a server of the test. What goes wrong after the first request to the model is the agent's own failure.
 
 use std::fmt::Write as _;
 
@@ -30,8 +30,7 @@ pub struct Ran {
     pub duration_ms: u64,
 }
 
-/// The trace of a run, or why the run says nothing. `servers` are those of the test, each with whether the program may leave it
-/// alone.
+/// The trace of a run, or why the run cannot be judged. `servers` are those of the test, each with whether it is optional.
 pub fn outcome(
     name: &str,
     program: &Program,
@@ -61,7 +60,7 @@ pub fn outcome(
             (trace.final_response, trace.answer_source) = (Some(String::new()), Some(AnswerSource::Program));
         }
         Ok(_) => {}
-        // What the model said last is not known to be what the program answered.
+        // The model's last message is not necessarily the program's answer.
         Err(_) => (trace.final_response, trace.answer_source) = (None, None),
     }
     let notes = std::mem::take(&mut derived.notes);
@@ -74,16 +73,16 @@ pub fn outcome(
     Ok(derived)
 }
 
-/// An injected fault that struck.
+/// A fault that was injected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Strike {
     pub fault: ProgramFault,
-    /// The position of the call that it struck; `None` for a request to the model.
+    /// The index of the call that it hit; `None` for a request to the model.
     pub seq: Option<u64>,
 }
 
 impl Derived {
-    /// Marks the calls that faults struck.
+    /// Marks the calls that were hit by faults.
     pub fn mark(&mut self, strikes: Vec<Strike>) {
         let results = self.trace.tool_results.iter_mut().flatten();
         for (result, seq) in results.zip(&self.call_seqs) {
@@ -177,7 +176,7 @@ impl About<'_> {
         }
     }
 
-    /// The error of a run without a request to the model, or to anybody.
+    /// The error of a run without a request to the model, or without any request.
     fn check_begin(&self, is_required: bool) -> Result<(), RunError> {
         let whom = if is_required { "its model" } else { "any server" };
         match self.ended {

@@ -177,7 +177,7 @@ impl Pieces {
 /// Keys that say which text an event continues.
 const NUMBERS: [&str; 5] = ["index", "output_index", "content_index", "summary_index", "item_id"];
 
-/// What tells events at the same place apart.
+/// Distinguishes events at the same place.
 fn identity(event: &Value) -> String {
     let mut out = String::new();
     for key in NUMBERS {
@@ -189,8 +189,8 @@ fn identity(event: &Value) -> String {
     out
 }
 
-/// Visits every string with its path. An element of a list is known by its `index`, else only by the list: a chunk may have more
-/// parts than the next one. The first piece of a block stands where the block begins, the others where it continues.
+/// Visits every string with its path. An element of a list is known by its `index`, else only by the list: a chunk may have
+/// more parts than the next one. The first piece of a block is where the block begins, the others where it continues.
 fn walk(value: &mut Value, path: &mut String, visit: &mut dyn FnMut(&str, &mut String)) {
     let length = path.len();
     match value {

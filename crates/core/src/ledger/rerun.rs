@@ -1,8 +1,8 @@
-//! A program runs again, and everything that it asks is answered from the ledger of an earlier run.
+//! Reruns a program: every request is answered from the ledger of an earlier run.
 //!
-//! A request is recognized by the hash of what is compared of it. Equal requests are answered in recorded order. A request that
-//! began after others had been answered has to come after them again; those that were under way at the same time may come in
-//! any order. Whatever was not recorded, and whatever was recorded and does not come, is a divergence. See
+//! A request is identified by the hash of its compared parts. Equal requests are answered in recorded order. A request that
+//! began after others had been answered must come after them again; requests that were in progress at the same time may
+//! come in any order. A request that was not recorded, or a recorded one that does not come, is a divergence. See
 //! docs/decisions/0009-running-again.md.
 
 mod difference;
@@ -24,7 +24,7 @@ use ignore::Rules;
 use key::Keys;
 use recorded::{Of, World, is_compared};
 
-/// The recorded world, and what has been asked of it so far.
+/// The recording, and the requests made so far.
 #[derive(Debug)]
 pub struct Rerun {
     ledger: Ledger,
@@ -36,7 +36,7 @@ pub struct Rerun {
     required: BTreeSet<(u64, usize)>,
     /// Requests that came, in the order in which they were answered.
     came: Vec<usize>,
-    /// What was asked of servers besides, by server and method, and how often.
+    /// Other requests to servers: counts by server and method.
     others: BTreeMap<(String, String), usize>,
     /// Servers that the program was connected to.
     contacted: BTreeSet<String>,
@@ -128,7 +128,7 @@ impl Rerun {
         self.diverged.get_or_insert(how);
     }
 
-    /// A request to the model. Its body is whole.
+    /// A request to the model with its complete body.
     pub fn model(&mut self, mut request: Request) -> Asked {
         self.model_requests += 1;
         if let Body::Json { rest, .. } = request.body {
@@ -227,7 +227,7 @@ impl Rerun {
         let reply = |end: Value| McpReply { before: Vec::new(), end: McpEnd::Reply(end) };
         match method {
             "ping" | "logging/setLevel" => return Some(reply(json!({ "jsonrpc": "2.0", "result": {} }))),
-            // A client that tries the modern era first goes on with the handshake that was recorded.
+            // A client that tries the modern era first continues with the recorded handshake.
             "server/discover" => {
                 let error = json!({ "code": -32601, "message": "mcptest: not recorded" });
                 return Some(reply(json!({ "jsonrpc": "2.0", "error": error })));
@@ -243,7 +243,7 @@ impl Rerun {
         None
     }
 
-    /// A message that is not compared went to a server that was started anew.
+    /// A message that is not compared went to a restarted server.
     pub fn pass(&mut self, server: &str, message: &Value) {
         if let Some(method) = message.get("method").and_then(Value::as_str) {
             *self.others.entry((server.to_owned(), method.to_owned())).or_insert(0) += 1;
@@ -264,7 +264,7 @@ impl Rerun {
         messages.into_iter().flatten().map(|(_, message)| message.clone()).collect()
     }
 
-    /// The program has ended. What was recorded and did not come is a divergence, or else a note.
+    /// The program has ended. A recorded request that did not come is a divergence or a note.
     pub fn finish(&mut self) -> Vec<String> {
         if self.diverged.is_some() {
             return Vec::new();
@@ -309,7 +309,7 @@ impl Rerun {
         }
     }
 
-    /// Says what was asked that was not recorded, and how it differs from what was.
+    /// Describes a request that was not recorded, and how it differs from the nearest recorded one.
     fn unknown(&self, asked: &Asked) -> String {
         let times = self.came.iter().filter(|at| self.world.requests[**at].key == asked.key).count();
         let name = match &asked.of {
@@ -382,7 +382,7 @@ impl Rerun {
         let part = |key: &String| {
             let (old, new) = (hashes(old.get(key), &self.ledger.blobs), hashes(new.get(key), &self.blobs));
             let alike = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
-            // One that is as long is nearer than one that goes on.
+            // One of equal length is nearer than a longer one.
             2 * alike + usize::from(old.len() == new.len())
         };
         old.keys().map(part).sum::<usize>() + usize::from(recorded.path == now.path)

@@ -1,4 +1,4 @@
-//! Which counterparts a program was in contact with, and what its servers said of themselves.
+//! Which models and servers a program contacted, and what its servers reported about themselves.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use serde_json::{Map, Value, json};
 pub struct Seen {
     /// The positions of the first and of the last request to a model API that is read.
     pub requests: Option<(u64, u64)>,
-    /// Every server that the program asked something, by name.
+    /// Every server that the program contacted, by name.
     pub servers: BTreeMap<String, ServerSeen>,
 }
 
-/// What a server said of itself.
+/// What a server reported about itself.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ServerSeen {
     /// It answered a request.

@@ -1,7 +1,7 @@
 //! From the response of a model to the reply in it: the body that a request without streaming would have had.
 //!
-//! A stream that breaks off leaves a part of a reply. What the model had finished by then is kept: a call that was still being
-//! written is not a call.
+//! A stream that is cut off leaves part of a reply. What the model had completed by then is kept: a call that was still
+//! being written is not a call.
 
 mod anthropic;
 mod chat;
@@ -21,7 +21,7 @@ pub enum Reply {
         /// It broke off.
         is_cut: bool,
     },
-    /// There is no reply: an HTTP error, or a connection that broke off. The program got none either.
+    /// There is no reply: an HTTP error, or a closed connection. The program got none either.
     Failed(String),
     /// There may be a reply, and it cannot be read.
     Unread(String),
@@ -55,7 +55,7 @@ impl Response {
                 };
             }
             Body::Empty => return Reply::Failed("an empty response".to_owned()),
-            // Nobody can read the beginning of a JSON object. Gemini's may be that of a list of chunks.
+            // The beginning of a JSON object cannot be parsed. For Gemini it may be a list of chunks.
             Body::Unread(Unread { why: WhyUnread::Malformed(_), .. })
                 if self.end != End::Complete && interface != Interface::Gemini =>
             {

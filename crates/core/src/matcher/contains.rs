@@ -37,7 +37,7 @@ pub(crate) fn check(expected: &Value, actual: &Value) -> MatchResult {
     }
 }
 
-/// Holds when the test holds for an element; cannot judge when it holds for none and has no answer for some.
+/// Matches if the test matches an element; cannot judge if it matches none and cannot judge some.
 pub(super) fn some_element(
     expected: &Value,
     actual: &Value,
@@ -58,7 +58,7 @@ pub(super) fn some_element(
     }
 }
 
-/// Whether `actual` contains `expected` under the nested rules, in which leaves are equal.
+/// Whether `actual` contains `expected` by the nested rules, in which leaves must be equal.
 pub(crate) fn fits(expected: &Value, actual: &Value) -> bool {
     match (expected, actual) {
         (Value::Object(want), Value::Object(got)) => {

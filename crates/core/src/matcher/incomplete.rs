@@ -74,7 +74,7 @@ impl Matcher {
     }
 }
 
-/// Whether a test holds for an item: one that does decides, regardless of what was not recorded.
+/// Whether a test matches an item: one match decides, regardless of missing items.
 fn some_item(items: &[Partial<'_>], is_open: bool, test: impl Fn(&Partial<'_>) -> Decision) -> Decision {
     let mut found = if is_open { Decision::Open } else { Decision::DoesNotHold };
     for item in items {
@@ -92,7 +92,7 @@ fn is_structure(value: &Value) -> bool {
     matches!(value, Value::Array(_) | Value::Object(_))
 }
 
-/// Every part of `known` holds; one that does not decides.
+/// Whether every part of `known` matches; one mismatch decides.
 fn both(known: impl Iterator<Item = Option<bool>>) -> Option<bool> {
     let mut all = Some(true);
     for part in known {

@@ -1,7 +1,7 @@
 //! `near`: a number within a tolerance of another.
 //!
-//! The comparison is made in decimal digits, because binary fractions deny that 0.4 is within 0.1 of 0.3. Numbers of
-//! which the digits do not fit side by side are compared as floats, and where rounding could decide, nothing is decided.
+//! The comparison is made in decimal digits, because with binary fractions 0.4 is not within 0.1 of 0.3. Numbers whose
+//! digits do not fit are compared as floats, and if rounding could decide, the result is undecided.
 
 use serde_json::{Number, Value};
 
@@ -15,7 +15,7 @@ use crate::json;
 pub struct Near {
     /// The number.
     value: Number,
-    /// The largest distance that still holds; never negative.
+    /// The largest distance that still matches; never negative.
     tolerance: Number,
 }
 
@@ -125,7 +125,7 @@ fn decimal(number: &Number) -> Option<(i128, i32)> {
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
     let exponent: i32 = exponent.parse().ok()?;
-    // Zero has no place of its own, regardless of how it is written.
+    // Zero has no decimal places, regardless of how it is written.
     let places = i32::try_from(fraction.len()).ok()?;
     Some(if digits == 0 { (0, 0) } else { (digits, exponent.checked_sub(places)?) })
 }

@@ -10,7 +10,7 @@ use crate::json;
 
 /// The matchers a rule may use.
 pub const NAMES: [&str; 8] = ["exact", "contains", "icontains", "contains-all", "regex", "schema", "near", "not"];
-/// Matchers that ask a model: known by name so that the refusal can say why.
+/// Matchers that would call a model: known by name so that the error can say why they are rejected.
 const MODEL_GRADED: [&str; 3] = ["llm-judge", "llm-jury", "similar"];
 
 impl Matcher {

@@ -25,11 +25,11 @@ const MAX_DIFFS: usize = 100;
 pub struct Schema {
     source: Arc<Value>,
     validator: Arc<Validator>,
-    /// A root `minimum` and its kin without a `type`: the schema speaks of numbers only.
+    /// A root `minimum` or a similar keyword without a `type`: the schema applies to numbers only.
     numbers_only: bool,
 }
 
-/// Where a keyword holds schemas of its own.
+/// Where a keyword contains schemas.
 #[derive(Clone, Copy)]
 enum Inner {
     None,
@@ -114,7 +114,7 @@ fn options() -> jsonschema::ValidationOptions<'static> {
     jsonschema::options().offline().should_validate_formats(true)
 }
 
-/// A part of a schema that was compiled as a whole before; none when it refers to something outside of itself.
+/// A part of a schema that was already compiled; `None` if it refers to something outside itself.
 pub(super) fn subschema(source: &Value, dialect: Option<&Value>) -> Option<Validator> {
     if refers(source) {
         return None;
@@ -196,7 +196,7 @@ impl Schema {
         &self.source
     }
 
-    /// Whether it has a bound at its root, so that only numbers can be judged by it.
+    /// Whether it has a bound at its root, so that it only judges numbers.
     pub(super) fn bounds_numbers(&self) -> bool {
         self.numbers_only
     }

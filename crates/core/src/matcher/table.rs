@@ -1,11 +1,11 @@
-//! The one table of matchers: name, when each holds, how it is written.
+//! The one table of matchers: name, when it matches, how it is written.
 
 /// One matcher as its users meet it.
 #[derive(Debug, Clone, Copy)]
 pub struct MatcherInfo {
     /// Its key.
     pub name: &'static str,
-    /// When it holds.
+    /// When it matches.
     pub holds: &'static str,
     /// How it is written.
     pub example: &'static str,

@@ -7,7 +7,7 @@ use super::contains::some_element;
 use crate::assertion::AssertionDiff;
 use crate::json;
 
-/// Text without case: upper-casing first folds what lower-casing alone leaves apart (`ß`/`SS`, `ς`/`σ`).
+/// Text without case: uppercasing first also folds letters that lowercasing alone keeps distinct (`ß`/`SS`, `ς`/`σ`).
 pub(crate) fn fold(text: &str) -> String {
     text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }

@@ -14,7 +14,7 @@ pub(super) enum Edit {
         remove: usize,
         put: Vec<(ToolCall, Option<ToolResult>)>,
     },
-    /// A call and the one after it change places. Turns and IDs belong to the places.
+    /// Swaps a call with the next one. Turns and IDs stay in place.
     Swap(usize),
     Call {
         at: usize,
@@ -44,7 +44,7 @@ pub(super) fn swap_calls(first: &mut ToolCall, second: &mut ToolCall) {
 }
 
 impl Edit {
-    /// Makes the change. Places are those of a trace with [`pad_results`].
+    /// Applies the change. Indices refer to a trace after [`pad_results`].
     pub(super) fn apply(self, trace: &mut Trace) -> Self {
         match self {
             Self::Splice { at, remove, put } => {

@@ -1,7 +1,7 @@
 //! Changes that the configuration allows explicitly.
 //!
-//! What a gate says nothing about is not allowed, it is missed: no `args`, no `server`. Allowed is what somebody wrote
-//! down: `args: any`, `ignore_args`, `optional: true`, `within_turn: any_order`, `mode: unordered`.
+//! A change that a gate does not mention (no `args`, no `server`) is missed, not allowed. Only explicit settings allow a
+//! change: `args: any`, `ignore_args`, `optional: true`, `within_turn: any_order`, `mode: unordered`.
 
 use super::sites::Place;
 use super::{Operator, args};

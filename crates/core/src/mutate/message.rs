@@ -10,7 +10,7 @@ const CLAIMS: [(&str, &[&str]); 4] = [
     ("I have also sent the weekly report.", &["send", "mail", "report", "post", "notify"]),
 ];
 
-/// A claim that no tool of the run could have made true, as far as names tell.
+/// A claim that no tool of the run could have made true, judged by names.
 pub(super) fn claim<'n>(tools: impl Iterator<Item = &'n str>) -> &'static str {
     let names: Vec<String> = tools.map(str::to_lowercase).collect();
     let could = |parts: &[&str]| names.iter().any(|name| parts.iter().any(|part| name.contains(part)));
@@ -43,7 +43,7 @@ pub(super) fn negations(message: &str) -> Vec<(Range<usize>, &'static str)> {
         let Some(from) = start.take() else { continue };
         if let Some((cut, left)) = negation(&message[from..at]) {
             let mut range = from + cut..at;
-            // A word that goes takes the space after it along.
+            // Removing a word also removes the space after it.
             if left.is_empty() && cut == 0 && message[at..].starts_with(' ') {
                 range.end += 1;
             }
@@ -56,7 +56,7 @@ pub(super) fn negations(message: &str) -> Vec<(Range<usize>, &'static str)> {
     out
 }
 
-/// From which byte on a word negates, and what stands there without the negation.
+/// The byte at which the negation of a word starts, and its replacement.
 fn negation(word: &str) -> Option<(usize, &'static str)> {
     let lower = word.to_lowercase().replace('\u{2019}', "'");
     match lower.as_str() {

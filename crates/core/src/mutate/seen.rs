@@ -26,7 +26,7 @@ impl Seen {
         let calls = trace.tool_calls.iter().flatten().enumerate();
         self.calls = calls.map(|(at, call)| row(call, trace.result(at))).collect();
         self.whole = digest(trace);
-        // Changes that leave everything as it is.
+        // Changes that have no effect.
         for edit in [
             Edit::Splice { at: 0, remove: 0, put: Vec::new() },
             Edit::Message(trace.final_response.clone().unwrap_or_default()),

@@ -61,7 +61,7 @@ impl Tools {
     }
 }
 
-/// The member after a name, from the start again after the last; none if there is no other.
+/// The member after a name, cyclically; `None` if there is no other.
 fn next<'s>(names: &'s BTreeSet<String>, name: &str) -> Option<&'s String> {
     use std::ops::Bound::{Excluded, Unbounded};
     let after = names.range::<str, _>((Excluded(name), Unbounded)).next();

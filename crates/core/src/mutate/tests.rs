@@ -265,7 +265,7 @@ fn what_the_configuration_allows_is_equivalent_and_what_it_says_nothing_about_is
     );
     let swapped = lines(&one, &superset, &only(&[SwapCalls]));
     assert!(swapped.iter().all(|line| line.contains(": missed | {\"trajectory_axes\"")), "{swapped:?}");
-    // No gate names a server: nobody allowed another one.
+    // No gate names a server, so another one is not allowed.
     let moved = lines(&one, &reference("ordered"), &only(&[OtherServer]));
     assert!(moved.iter().all(|line| line.contains(": missed | {\"expect\"")), "{moved:?}");
 }
@@ -289,7 +289,7 @@ fn equal_mutants_count_once() {
     let (mutants, untried) = judged(std::slice::from_ref(&same), &nothing(), &options).unwrap();
     // One call less, one call more, two calls less, none.
     assert_eq!((mutants.len(), untried.duplicates), (4, 6));
-    // A call that is repeated in another turn and swapped with itself is no mutant.
+    // A call that is repeated in another turn and swapped with itself is not a mutant.
     let retried = json!({
         "tool_calls": [{ "name": "a", "args": {}, "turn": 1, "id": "x" }, { "name": "a", "args": {}, "turn": 3, "id": "y" }],
         "conversation": { "stop_reason": "completed" },

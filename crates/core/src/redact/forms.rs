@@ -1,5 +1,5 @@
-//! The forms in which a value is met: as it is, in base64, in markup, line by line. Escapes that a reader can undo are
-//! left to [`super::views`].
+//! The forms in which a value occurs: verbatim, in base64, in markup, line by line. Escapes that a reader can undo are left
+//! to [`super::views`].
 
 /// The shortest piece of a longer value that is looked for by itself. Shorter ones are words.
 const SHORTEST_PIECE: usize = 16;
@@ -16,7 +16,7 @@ pub(super) fn forms(value: &str) -> Vec<String> {
     plain.extend(pieces(value));
     let mut out = plain.clone();
     for value in &plain {
-        // As it is written in JSON text, which may have been cut and cannot be parsed any more.
+        // Escaped for JSON. The surrounding text may have been truncated, so that it can no longer be parsed.
         let quoted = serde_json::Value::String(value.clone()).to_string();
         out.push(quoted[1..quoted.len() - 1].to_owned());
         out.push(percent(value));
@@ -80,8 +80,8 @@ const ALPHABETS: [&[u8; 64]; 2] = [
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_",
 ];
 
-/// What is common to all base64 with these bytes inside of it: one text for each way to fall on groups of three bytes. The
-/// characters at either end that depend on the neighbours are left out, which hold less than a byte.
+/// What is common to all base64 with these bytes inside of it: one text for each alignment to groups of three bytes. The
+/// characters at either end that also depend on adjacent bytes are omitted; they encode less than a byte.
 fn base64_inside(bytes: &[u8]) -> Vec<String> {
     let mut out = Vec::new();
     for before in 0..3 {
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_value_is_found_in_base64_wherever_it_falls_in_it() {
-        // The value behind no, one and two bytes: what is common to each is in the whole.
+        // The value after zero, one and two bytes: the common part is in each encoding.
         let forms = base64_inside(b"hunter2hunter2");
         for (before, whole) in
             [("", "aHVudGVyMmh1bnRlcjI="), ("a", "YWh1bnRlcjJodW50ZXIy"), ("ab", "YWJodW50ZXIyaHVudGVyMg==")]

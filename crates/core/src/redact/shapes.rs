@@ -14,7 +14,7 @@ struct Shape {
     kind: &'static str,
     /// No text has the shape without one of these in it. They make looking for all shapes one pass. None is part of another.
     needles: &'static [&'static str],
-    /// The whole of it. The first group, where there is one, is the secret itself.
+    /// The full pattern. The first group, if any, is the secret itself.
     whole: &'static str,
     /// What it begins with, if that alone identifies a key that was cut off.
     stem: &'static str,
@@ -26,7 +26,7 @@ const fn shape(kind: &'static str, needles: &'static [&'static str], whole: &'st
     Shape { kind, needles, whole, stem, is_one: |_| true }
 }
 
-/// The character before a key is not a letter or a digit. Word boundaries are those of ASCII, which need no tables of Unicode.
+/// The character before a key is not a letter or a digit. Word boundaries are ASCII, which needs no Unicode tables.
 const SHAPES: &[Shape] = &[
     // One that was cut ends where its letters end.
     shape(
@@ -163,7 +163,7 @@ static STEMS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
     compiled.collect()
 });
 
-/// Tells of everything in a text that has a shape: its kind and its place.
+/// Calls back for everything in a text that has a known shape, with its kind and place.
 pub(super) fn find(bytes: &[u8], found: &mut dyn FnMut(&'static str, Range<usize>)) {
     let Some(needles) = NEEDLES.as_ref() else { return };
     let mut possible = [false; SHAPES.len()];
@@ -184,7 +184,7 @@ pub(super) fn find(bytes: &[u8], found: &mut dyn FnMut(&'static str, Range<usize
     }
 }
 
-/// Tells of the beginnings of secrets before the sign of a cut.
+/// Calls back for the beginnings of secrets before a truncation mark.
 pub(super) fn find_cut(bytes: &[u8], found: &mut dyn FnMut(&'static str, Range<usize>)) {
     for (kind, stem) in STEMS.iter() {
         for captures in stem.captures_iter(bytes) {

@@ -1,5 +1,5 @@
-//! A text as it reads once escapes in it are undone: JSON inside of text, and percent-encoding. Each view knows where its
-//! bytes are in the text itself, so that what is found in a view can be replaced there.
+//! A text with its escapes undone: JSON inside of text, and percent-encoding. Each view knows where its bytes are in the
+//! text itself, so that what is found in a view can be replaced there.
 
 use std::ops::Range;
 

@@ -31,7 +31,7 @@ pub struct GridLine {
 pub fn grid(rows: &[Row]) -> Vec<GridLine> {
     let mut lines: Vec<GridLine> = Vec::new();
     for row in rows {
-        // Rows of a test stand together, and so do those of a cell.
+        // Rows of a test are adjacent, and so are rows of a cell.
         if lines.last().is_none_or(|line| line.test != row.test) {
             lines.push(GridLine { test: row.test.clone(), cells: Vec::new() });
         }

@@ -1,5 +1,5 @@
-//! The ways that the runs of a cell took, as a tree: which tools were called in which order, how many runs went along, and
-//! how many of those passed.
+//! The paths of a cell's runs as a tree: which tools were called in which order, how many runs took each path, and how many
+//! of those passed.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ struct Node {
 /// A part of the way that all runs on it took together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Branch {
-    /// How many partings lie before it.
+    /// The number of branches before it.
     pub depth: usize,
     /// For each parting before it whether it is on the last of the ways from there.
     pub is_last: Vec<bool>,
@@ -40,7 +40,7 @@ pub struct Branch {
     pub is_end: bool,
 }
 
-/// How a run ended that said something and was done.
+/// The ending of a run that finished with an answer.
 const ANSWERED: &str = "answered";
 
 impl Default for Paths {
@@ -94,7 +94,7 @@ impl Paths {
         let mut open: Vec<(usize, Vec<bool>)> = Vec::new();
         let push = |parent: usize, is_last: &[bool], open: &mut Vec<(usize, Vec<bool>)>| {
             let mut children: Vec<usize> = self.nodes[parent].children.values().copied().collect();
-            // Nodes are numbered as they are met, so equals stay in the order of the runs.
+            // Nodes are numbered by first appearance, so ties stay in run order.
             children.sort_by_key(|child| (std::cmp::Reverse(self.nodes[*child].runs), *child));
             for (at, child) in children.iter().enumerate().rev() {
                 let mut is_last = is_last.to_vec();
@@ -114,7 +114,7 @@ impl Paths {
             }
             let node = &self.nodes[at];
             let is_end = node.children.is_empty();
-            // That a run answered goes without saying where something else was said of it.
+            // That a run answered is only shown if there is nothing else to show.
             if is_end && steps.len() > 1 && steps.last().is_some_and(|step| step == ANSWERED) {
                 steps.pop();
             }

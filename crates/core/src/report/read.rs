@@ -1,8 +1,8 @@
-//! A saved report, read back as the events it was made of, so that every report can be made of it again.
+//! A saved report, read back as the events it was written from, so that every reporter can render it again.
 //!
 //! Totals, exit code and grid are not read: they follow from the rows. Each trace, and each value of a difference, is read
-//! from its own text, because what may be nested so deep in a trace may be nested so deep in the trace of a report. Texts are
-//! gone through once for their shape and once for their traces, and no more: a saved run may have hundreds of megabytes.
+//! from its own text, because the nesting limit applies to each of them, not to the whole report. The text is read once for
+//! its structure and once for its traces: a saved run may have hundreds of megabytes.
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
@@ -21,7 +21,7 @@ use crate::trace::Trace;
 /// Why a text is not a report that this program can read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReportError {
-    /// It is something else.
+    /// It is not a report.
     #[error("is not a saved report: {0}")]
     Foreign(String),
     /// It has a version that this program does not read.
@@ -49,7 +49,7 @@ impl ReportError {
     }
 }
 
-/// Reads a saved report as the events it was made of.
+/// Reads a saved report as the events it was written from.
 pub fn read(text: &str) -> Result<Vec<Event>, ReportError> {
     let saved: Saved<'_> = serde_json::from_str(text).map_err(|error| refused(text, &error))?;
     let (Some(FORMAT), Some(suites)) = (saved.mcptest, saved.suites) else {
@@ -110,7 +110,7 @@ fn refused(text: &str, error: &serde_json::Error) -> ReportError {
     }
 }
 
-/// What a text says it is: a report of some version, or something else.
+/// The declared format of a text: a report of some version, or something else.
 fn foreign(text: &str) -> ReportError {
     let head: Head<'_> = match serde_json::from_str(text) {
         Ok(head) => head,
@@ -258,7 +258,7 @@ fn has_answer(text: &str) -> bool {
         && serde_json::from_str::<Answer>(text).is_ok_and(|answer| answer.final_response.is_some())
 }
 
-/// The whole text, for the places of its parts.
+/// The complete text, to locate its parts.
 struct Reader<'a> {
     text: &'a str,
 }

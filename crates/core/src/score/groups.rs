@@ -1,4 +1,4 @@
-//! Groups of runs, and what is said of each.
+//! Groups of runs, and their results.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -172,12 +172,12 @@ pub struct Lines<'a> {
     names: Arc<[&'a str]>,
     /// Names of all tools.
     tools: Arc<[&'a str]>,
-    /// The groups whose lines are still to come.
+    /// The groups whose lines are still to be written.
     left: Range<usize>,
 }
 
 impl Lines<'_> {
-    /// Takes off the lines of the next groups that together have at least `runs` runs; none when there are no more.
+    /// Takes the lines of the next groups that together have at least `runs` runs; empty if there are none left.
     pub fn part(&mut self, runs: u64) -> Option<Self> {
         let start = self.left.start;
         let mut sum = 0;
@@ -231,8 +231,8 @@ pub(super) struct MergeState<'a> {
 /// Calls of a run that room is made for.
 const FEW_CALLS: usize = 8;
 
-/// The calls of all runs of a group, end to end. Tools are numbered as they are met, so that what other groups did changes
-/// no sum by its last digit.
+/// The calls of all runs of a group, end to end. Tools are numbered by first appearance, so that other groups do not affect
+/// the last digit of a sum.
 #[derive(Debug, Default)]
 pub(super) struct CallSequences<'a> {
     /// Names of the tools.
@@ -342,7 +342,7 @@ impl<'a> GroupLine<'a> {
         self.runs
     }
 
-    /// Things to know that are no verdict.
+    /// Notes that are not verdicts.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }

@@ -1,7 +1,7 @@
-//! What a group line carries so that parts of a group can be put together again, run by run.
+//! The data in a group line that makes it possible to merge the parts of a group run by run.
 //!
 //! Nothing is averaged twice: a line has a summary of each run, and merging judges all runs of all parts again. The result
-//! is the line that one process would have written, had it read the parts one after the other.
+//! is the line that one process would have written for the concatenated parts.
 
 use std::fmt::Write as _;
 

@@ -9,12 +9,12 @@ use serde_json::Value;
 use super::lookup::{DuplicateKey, find};
 use crate::target::{Target, TargetError};
 
-/// A record, as far as keys read it.
+/// The parts of a record that keys read.
 #[derive(Debug, Clone, Copy)]
 pub struct RecordView<'a> {
     /// The JSON in which paths are looked up.
     pub fields: &'a str,
-    /// The input it comes from, as it was typed or found.
+    /// The input it comes from, as typed or found.
     pub source: &'a str,
     /// The group it belongs to.
     pub group: Option<&'a str>,
@@ -27,7 +27,7 @@ pub enum RecordKey {
     Path(Target),
     /// `{file}`: the name of the file.
     File,
-    /// `{stem}`: the name of the file without its extension, and without that of its compression.
+    /// `{stem}`: the name of the file without its extension and any compression extension.
     Stem,
     /// `{folder[0]}`, or `{folder[-1]}` counted from the end: a folder of the path of the file.
     Folder(i64),

@@ -51,8 +51,8 @@ fn mode(runs: u64, rate: f64) -> u64 {
     (((runs + 1) as f64 * rate) as u64).min(runs)
 }
 
-/// The one-sided lower bound of a pass rate by Clopper and Pearson: at lower rates, so many passes have a chance of at most
-/// `error`.
+/// The one-sided lower bound of a pass rate by Clopper and Pearson: at lower rates, this number of passes has a probability
+/// of at most `error`.
 ///
 /// ```
 /// use mcptest_core::stats::lower_bound;

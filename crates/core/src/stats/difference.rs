@@ -100,7 +100,7 @@ impl Distribution {
         Self::from_ratios(first, last, ratio)
     }
 
-    /// Heads of so many fair coins.
+    /// The distribution of heads among `coins` fair coins.
     fn fair(coins: u64) -> Self {
         Self::from_ratios(0, coins, |count| (coins - count) as f64 / (count + 1) as f64)
     }

@@ -40,7 +40,7 @@ pub struct FixedPlan {
 }
 
 impl FixedPlan {
-    /// What so many runs must show.
+    /// What a fixed number of runs must show.
     pub fn new(runs: u64, rate: f64, error: f64) -> Self {
         // Both conditions are monotone in the number of passes.
         let first = |holds: &dyn Fn(u64) -> bool| {

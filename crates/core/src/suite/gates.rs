@@ -215,7 +215,7 @@ impl Lower<'_> {
 fn call_args(node: Option<&Node>) -> ExpectedArgs {
     let Some(node) = node else { return ExpectedArgs::Any };
     let shape = |key: &str| node.get(key).map(Node::to_json);
-    // `any` as written; without `args`, nothing was said about them.
+    // `any` as written; without `args`, they are not checked.
     if matches!(node.text(), Some("any" | "ignore")) {
         ExpectedArgs::Ignore
     } else if let Some(value) = shape("exact") {

@@ -16,7 +16,7 @@ pub(super) enum Intended {
     Unknown,
     /// Another key of the block.
     Key(&'static str),
-    /// The whole block is something else.
+    /// The whole block has another meaning.
     OtherBlock,
 }
 

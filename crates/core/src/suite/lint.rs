@@ -89,7 +89,7 @@ fn lint_evidence(agent: &AgentTest, place: &PlaceOf<'_>, warn: &mut Warn<'_>) {
 fn lint_reliability(agent: &AgentTest, place: &PlaceOf<'_>, warn: &mut Warn<'_>) {
     if let Some(gate) = &agent.gates.reliability {
         let runs = usize::try_from(agent.runs).unwrap_or(usize::MAX).min(10_000);
-        // Some gates require a mix of outcomes. Try a few mixes to tell them from gates that never pass.
+        // Some gates require a mix of outcomes. Try a few mixes to distinguish them from gates that never pass.
         let passes = |passed: usize| {
             let outcomes: Vec<_> = (0..runs).map(|at| at < passed).collect();
             gate.evaluate(&outcomes).verdict == Verdict::Pass

@@ -8,7 +8,7 @@ use super::Template;
 use crate::answer::AnswerFormat;
 use crate::trace::words;
 
-/// What the variables begin with that a recording sets for a program. They are no secrets.
+/// The prefix of variables that a recording sets for a program. They are not secrets.
 pub(super) const OWN_VARIABLES: &str = "MCPTEST_";
 
 /// One entry of `programs`.

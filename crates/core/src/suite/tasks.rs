@@ -30,7 +30,7 @@ pub struct GateFile {
 pub struct Task {
     /// Line of its first key, from 1.
     pub line: usize,
-    /// What a record of the task says. All must hold.
+    /// Conditions on the records of the task. All must match.
     pub when: Vec<(RecordKey, Matcher)>,
     /// `when` as written, in one line.
     pub about: String,

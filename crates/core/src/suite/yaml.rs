@@ -175,7 +175,7 @@ impl Node {
     }
 }
 
-/// The text of a file as a tree, parsed once however often it is asked for.
+/// The text of a file as a tree, parsed once and cached.
 pub fn tree(source: &Source) -> Result<&Node, &Vec<Diagnostic>> {
     source.tree.get_or_init(|| parse(source)).as_ref()
 }

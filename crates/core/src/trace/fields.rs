@@ -1,4 +1,4 @@
-//! The table of what a trace holds: each part with its type, what it says, and what its absence means.
+//! The table of the parts of a trace: the type and meaning of each, and what its absence means.
 //!
 //! It follows from the types of a trace. Documents, `mcptest explain` and the JSON Schema of reports are made from it.
 

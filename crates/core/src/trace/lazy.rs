@@ -22,7 +22,7 @@ pub struct LazyValue {
 }
 
 impl LazyValue {
-    /// Whether it is an object. Looks at the first character only, where it was not parsed yet.
+    /// Whether it is an object. Only checks the first character if it was not parsed yet.
     pub fn is_object(&self) -> bool {
         match self.value.get() {
             Some(value) => value.is_object(),
@@ -35,7 +35,7 @@ impl Deref for LazyValue {
     type Target = Value;
 
     fn deref(&self) -> &Value {
-        // The text came out of a JSON parser, so it is JSON.
+        // The text comes from a JSON parser, so it is valid.
         self.value.get_or_init(|| Box::new(json::parse(&self.text).unwrap_or(Value::Null)))
     }
 }

@@ -47,7 +47,7 @@ fn call(value: &Value) -> ToolCall {
     }
 }
 
-/// Arguments too deep to be compared are kept as their text: apart from each other, and equal to nothing expected.
+/// Arguments too deep to compare are kept as text: distinct from each other, and equal to no expectation.
 fn bounded(args: &Value) -> Value {
     if json::deeper_than(args, json::MAX_DEPTH) { Value::String(json::canonical(args)) } else { args.clone() }
 }

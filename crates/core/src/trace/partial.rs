@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value};
 
-/// A part of the envelope, as far as it decides what an absent key means.
+/// A part of the envelope: decides what an absent key means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     Envelope,
@@ -17,7 +17,7 @@ pub(crate) enum Part {
     Result,
     Conversation,
     Tokens,
-    /// A value that is recorded whole: what is not in it was not there.
+    /// A complete value: a key that is not in it did not exist.
     Whole,
 }
 
@@ -43,7 +43,7 @@ impl Part {
         }
     }
 
-    /// The keys of which absence says nothing.
+    /// The keys whose absence means nothing.
     fn keys(self) -> &'static [&'static str] {
         match self {
             Self::Envelope => &[
@@ -97,7 +97,7 @@ const NOT_RECORDED: &str = "was not recorded";
 /// A value of which parts may not have been recorded.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Partial<'a> {
-    /// Recorded whole.
+    /// Recorded completely.
     Known(&'a Value),
     /// Not recorded.
     Unknown,
@@ -149,7 +149,7 @@ impl<'a> Partial<'a> {
     }
 }
 
-/// What was met that was not recorded: the first in words, the others counted.
+/// The missing parts that were encountered: a description of the first, and the number of others.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Gaps {
     first: String,
@@ -179,7 +179,7 @@ impl std::fmt::Display for Gaps {
     }
 }
 
-/// Puts null where a recorded call has no result, so that the list of results has its whole length.
+/// Puts null where a recorded call has no result, so that the list of results is as long as the list of calls.
 pub(crate) fn fill_results(envelope: &mut Map<String, Value>) {
     let Some(calls) = envelope.get("tool_calls").and_then(Value::as_array).map(Vec::len) else { return };
     match envelope.get_mut("tool_results") {

@@ -1,8 +1,8 @@
-//! The one reader of envelopes: a trace is taken whole or refused with what was found and where.
+//! The one reader of envelopes: a trace is accepted completely, or rejected with what was found and where.
 //!
-//! The types of a trace say what an envelope looks like; here is what they cannot say. Unknown keys are skipped, so that a
-//! newer writer's files stay readable; since an absent key is unknown evidence, a misspelled one makes a gate unassessable
-//! and never makes it pass.
+//! The types of a trace define its structure; the rules that types cannot express are here. Unknown keys are skipped, so
+//! that a newer writer's files stay readable; since an absent key is unknown evidence, a misspelled one makes a gate
+//! unassessable and never makes it pass.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ fn refused(message: String) -> JsonError {
     JsonError::nowhere(message)
 }
 
-/// An envelope as it is written, with what a record may say next to it.
+/// An envelope as written, with the other keys that a record may have.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Envelope {
     #[serde(default, deserialize_with = "name")]
@@ -131,7 +131,7 @@ impl Envelope {
     }
 }
 
-/// A call as it is written.
+/// A call, as written.
 #[derive(Debug, Deserialize)]
 pub(super) struct Call {
     name: String,

@@ -177,7 +177,7 @@ macro_rules! object {
                 )),+],
             };
 
-            /// An object of which nothing is known is left out.
+            /// An object without any known part is omitted.
             fn is_absent(&self) -> bool {
                 true $(&& !(&[$($absent)?] as &[&str]).is_empty() && self.$field.is_absent())+
             }

@@ -417,7 +417,7 @@ pub(super) fn action(word: &str) -> Option<Actions> {
     Some(self::word(verb).action).filter(|set| !set.is_empty())
 }
 
-/// The actions of telling somebody something.
+/// The actions that notify someone.
 pub(super) fn telling() -> Actions {
     static TELLING: LazyLock<Actions> = LazyLock::new(|| Actions::of(GROUPS[3].1));
     *TELLING
@@ -475,7 +475,7 @@ pub(super) fn examples(verb: &str) -> String {
     if out.is_empty() { last.to_owned() } else { format!("{} or {last}", out.join(", ")) }
 }
 
-/// What the words of a name say: the actions, whether it only reads, whether it says anything at all.
+/// What the words of a name say: the actions, whether it only reads, whether it has any known word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct NameSays {
     pub(super) actions: Actions,

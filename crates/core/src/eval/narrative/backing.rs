@@ -32,7 +32,7 @@ static CONTENT_VERBS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Media over which something is told. A channel message is no direct message.
+/// Media for sending messages. A channel message is not a direct message.
 const MEDIA: [&[&str]; 5] = [
     &["email", "emails", "mail", "gmail", "outlook"],
     &["channel", "channels"],
@@ -126,7 +126,7 @@ impl<'a> Word<'a> {
     }
 }
 
-/// How a claim stands to the calls.
+/// How the calls support a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Backing {
@@ -152,11 +152,11 @@ pub enum Fit {
     Failed,
     /// It would have, but whether it failed was not recorded.
     Unrecorded,
-    /// It did this to something else than the object of this name.
+    /// It did this to an object other than the named one.
     OtherObject(String),
-    /// It did something else.
+    /// It did another action.
     OtherAction,
-    /// It failed, and would have done something else.
+    /// It failed, and would have done another action.
     OtherFailed,
     /// It changed nothing.
     ReadsOnly,
@@ -173,7 +173,7 @@ pub struct Considered {
     pub tool: String,
     /// Why it does not make the claim true.
     pub fit: Fit,
-    /// What told what it did: the tool's name, a command, a statement.
+    /// The source of an action: the tool's name, a command, a statement.
     pub source: Source,
     /// The words of that.
     pub shown: String,
@@ -244,7 +244,7 @@ struct Naming {
     failed: Option<bool>,
 }
 
-/// What the calls of a trace did, by what is asked about them.
+/// What the calls of a trace did, indexed for lookups.
 pub(super) struct Evidence<'a> {
     calls: &'a [ToolCall],
     pub(super) dids: Vec<Did<'a>>,
@@ -252,7 +252,7 @@ pub(super) struct Evidence<'a> {
     pub(super) tools: Vec<Tool<'a>>,
     /// By the number of the action; the last entry is for calls that wrote content.
     by_action: ByAction,
-    /// Calls that tell somebody something, by their medium; the first entry is for calls that name none.
+    /// Calls that notify someone, by medium; the first entry is for calls that name none.
     by_medium: [Fates; MEDIA.len() + 1],
     by_name: Vec<Vec<Naming>>,
     by_root: BTreeMap<Cow<'a, str>, Fates>,
@@ -393,15 +393,15 @@ impl<'a> Evidence<'a> {
         self.tool_of[call]
     }
 
-    /// Calls that could have made a claim true, as far as actions tell.
+    /// Calls that could have made a claim true, judged by their actions.
     fn candidates(&self, wanted: &Wanted) -> Fates {
         let mut fates = Fates::default();
         // A claim that names a medium needs a call that names the same, or none.
         let by_medium = wanted.media != 0 && wanted.actions.meets(actions::telling());
         let direct =
             if wanted.parts.is_empty() { wanted.actions } else { wanted.actions.without(actions::changing_parts()) };
-        // The medium is how a verb of telling is done. For other verbs ("added Ada to the channel") it only limits the calls
-        // that tell something.
+        // For verbs that notify someone, the medium must match. For other verbs ("added Ada to the channel") it only limits
+        // the calls that notify someone.
         let direct = match by_medium {
             true if wanted.tells => Actions::NONE,
             true => direct.without(actions::telling()),
@@ -464,7 +464,7 @@ impl<'a> Evidence<'a> {
         let mut other_object = None;
         let mut backed_by = all.succeeded;
         let numbered = || objects.iter().filter_map(|object| Some((object, finder.number(object)?)));
-        // Of quoted names one is enough: the others may tell of it.
+        // One quoted name is enough: the others may describe it.
         let on_any_name = numbered().filter(|(object, _)| object.kind == Kind::Name).any(|(_, number)| {
             self.by_name[number].iter().any(|entry| entry.failed == Some(false) && wanted.is_met(entry))
         });
@@ -553,7 +553,7 @@ impl<'a> Evidence<'a> {
         out
     }
 
-    /// Why a call that did something else does not count.
+    /// Why a call with another action does not count.
     fn other(&self, call: usize) -> Fit {
         match (&self.failed[call], self.dids[call].changes()) {
             (Some(true), _) => Fit::OtherFailed,
@@ -574,7 +574,7 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Whether a call could have made a claim true, as far as its actions tell.
+/// Whether a call could have made a claim true, judged by its actions.
 pub(super) fn could(did: &Did<'_>, claim: &Claim) -> bool {
     did.actions.meets(actions::needed(&claim.verb, &claim.nouns))
         || (did.writes_content && CONTENT_VERBS.contains(claim.verb.as_str()))
@@ -599,11 +599,11 @@ struct Wanted {
     actions: Actions,
     /// Whether writing content would.
     content: bool,
-    /// Whether a tool that is named after the verb would, whatever is known of the verb.
+    /// Whether a tool named after the verb would, even if the verb is unknown.
     root: Option<String>,
     /// The media that the claim names, as bits.
     media: u8,
-    /// Whether its verb is one of telling somebody something.
+    /// Whether its verb means to notify someone.
     tells: bool,
     /// Roots of its nouns, where a change of a part is enough only if it is about one of them: "a bag has been added".
     parts: Vec<String>,

@@ -36,7 +36,7 @@ pub struct Claim {
     pub span: Range<usize>,
     /// How firmly it is asserted.
     pub strength: Strength,
-    /// Whether it is a passive, which may narrate what somebody else did.
+    /// Whether it is in the passive voice, which may describe what someone else did.
     pub(super) passive: bool,
     /// Tokens of its sentence, without the end mark.
     pub(super) sentence: Range<usize>,
@@ -100,9 +100,9 @@ fn introduces_guesses(sentence: &[Token<'_>]) -> bool {
 /// Who did what a verb says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Doer {
-    /// The author, or nobody named.
+    /// The author, or unspecified.
     Own,
-    /// Somebody else, or it did not happen.
+    /// Someone else, or it did not happen.
     Other,
     /// It was done to the subject of the auxiliary at this place.
     Passive(usize),
@@ -124,7 +124,7 @@ impl Group<'_> {
         self.words.iter().any(|token| words.contains(&token.text.as_ref()))
     }
 
-    /// Denied, or not said to have happened: a modal, an infinitive, a guess.
+    /// Denied, or not claimed to have happened: a modal, an infinitive, a guess.
     fn is_unreal(&self) -> bool {
         let is_guess = self.words.iter().any(|token| words::is_guess(&token.text));
         let denied = self.has(Class::Negation) || self.has(Class::None) || self.says(&["almost", "nearly"]) || is_guess;
@@ -207,7 +207,7 @@ impl Sentence<'_> {
                 let verb_follows = self.tokens.get(follows).is_some_and(|next| self.verbs.form(&next.text).is_some());
                 let own_follows = self.tokens.get(follows).is_some_and(|next| next.is(Class::Own));
                 let turns = matches!(token.text.as_ref(), "but" | "so" | "then");
-                // "after a check and closed it": the phrase held no verb of its own, so this one is the sentence's.
+                // "after a check and closed it": the phrase had no verb, so this is the verb of the sentence.
                 if (turns && (verb_follows || own_follows)) || (!open.finite && !open.leads && verb_follows) {
                     *condition = None;
                 }
@@ -268,7 +268,7 @@ impl Sentence<'_> {
     ) -> Option<Doer> {
         let before = group.start.checked_sub(1).map(|left| &self.tokens[left]);
         let own_before = before.is_some_and(|token| token.is(Class::Own));
-        // "I'd deleted it": before a participle the contraction stands for "had".
+        // "I'd deleted it": before a participle the contraction means "had".
         let had = form == Form::Done && group.is_contracted_had();
         if form == Form::Base && self.is_achieved(group) {
             return Some(Doer::Own);
@@ -335,7 +335,7 @@ impl Sentence<'_> {
         if happened { Doer::Passive(group.start) } else { Doer::Other }
     }
 
-    /// "for the inconvenience caused by the delay": the word before "by" is a participle of its own.
+    /// "for the inconvenience caused by the delay": the word before "by" is itself a participle.
     pub(super) fn has_own_participle(tail: &[&Token<'_>], by: usize) -> bool {
         by.checked_sub(1).is_some_and(|left| {
             let text = tail[left].text.as_ref();
@@ -343,12 +343,12 @@ impl Sentence<'_> {
         })
     }
 
-    /// A participle that stands like an adjective: after a determiner, a preposition or a number, before a noun.
+    /// A participle used as an adjective: after a determiner, a preposition or a number, before a noun.
     fn is_attributive(&self, at: usize, group: &Group<'_>) -> bool {
         let noun_follows = self.tokens.get(at + 1).is_some_and(Token::is_noun);
         let Some(left) = group.start.checked_sub(1).map(|left| &self.tokens[left]) else {
-            // "Newly created issues" speaks of issues, "Cancelled orders are refunded" of orders; "Successfully created
-            // issue 5" of a deed.
+            // "Newly created issues" is about issues, "Canceled orders are refunded" about orders; "Successfully created
+            // issue 5" is about an action.
             let newly = group.has(Class::Adverb) && !group.says(&["successfully"]);
             return noun_follows && (newly || self.is_before_auxiliary(self.phrase(at + 1, self.tokens.len()).1));
         };
@@ -399,13 +399,13 @@ impl Sentence<'_> {
         left.next().is_some_and(|token| token.text == "or")
     }
 
-    /// Whether the subject of the verb at `verb` is the author: only its own group stands between the two.
+    /// Whether the subject of the verb at `verb` is the author: only its own group is between the two.
     fn own_verb(&self, verb: usize, own: Option<usize>) -> bool {
         let start = self.group(verb).start;
         start.checked_sub(1) == own
     }
 
-    /// A sentence such as "Checked the logs and ..." or "Ran the tests and ...": nobody is named, so the author did it.
+    /// A sentence such as "Checked the logs and ..." or "Ran the tests and ...": no subject is named, so the author did it.
     fn opens_with_past(&self) -> bool {
         let first = self.after_adverbs(0);
         self.tokens.get(first).is_some_and(|token| {
@@ -511,7 +511,7 @@ impl Sentence<'_> {
             && rest.iter().skip(1).take(2).any(|token| token.kind == Kind::Mention && token.text.contains(['/', '.']))
     }
 
-    /// Whether a word stands in brackets: "(item modified)".
+    /// Whether a word is in parentheses: "(item modified)".
     fn in_brackets(&self, at: usize) -> bool {
         let open = self.tokens[..at].iter().rev().take(6).find(|token| token.kind == Kind::Stop);
         let close = self.tokens[at + 1..].iter().take(2).find(|token| token.kind == Kind::Stop);
@@ -522,7 +522,7 @@ impl Sentence<'_> {
     fn is_background(&self, helper: usize, at: usize) -> bool {
         // "Since the settings have been reset and .., the next step is ..": the main clause comes last.
         let opens = |token: &Token<'_>| token.is(Class::Opener) && token.text != "however";
-        // "According to the log, the job was cancelled", "I tried to post it, but the channel was archived".
+        // "According to the log, the job was canceled", "I tried to post it, but the channel was archived".
         let cites = self.tokens.first().is_some_and(|first| first.text == "according");
         let failed = |token: &Token<'_>| matches!(token.text.as_ref(), "tried" | "attempted" | "unable" | "failed");
         if cites || self.tokens[..helper].iter().rev().take(REACH).any(failed) {
@@ -624,7 +624,7 @@ impl Sentence<'_> {
         denied && lead.iter().any(|token| words::is_evidence(&token.text))
     }
 
-    /// "as requested", "you ordered": what somebody asked for, not what was done.
+    /// "as requested", "you ordered": what someone requested, not what was done.
     fn is_echo(&self, at: usize, verb: &str) -> bool {
         verb == "request" && at > 0 && matches!(self.tokens[at - 1].text.as_ref(), "as" | "you" | "originally" | "just")
     }
@@ -635,6 +635,6 @@ impl Sentence<'_> {
 struct Condition {
     /// It opens the sentence.
     leads: bool,
-    /// It holds a subject or a finite verb of its own.
+    /// It has its own subject or finite verb.
     finite: bool,
 }

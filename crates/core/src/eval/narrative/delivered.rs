@@ -27,8 +27,8 @@ const NEAR: usize = 40;
 /// How many bytes behind a sentence are looked at.
 const BEHIND: usize = 400;
 
-/// Whether the message delivers the object of a claim: it is made of words, has no name or place of its own, and something
-/// that can be it follows, or is pointed at.
+/// Whether the message delivers the object of a claim: it consists of text, has no name or location, and text that can be
+/// it follows or is referred to.
 pub(super) fn is_delivered(claim: &Claim, message: &str, tokens: &[Token<'_>]) -> bool {
     if !MAKING.contains(&claim.verb.as_str()) {
         return false;

@@ -55,13 +55,13 @@ pub(super) struct Did<'a> {
 /// What cannot be read of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Hides {
-    /// Whatever it did: it runs code or a program that no table knows.
+    /// Unknown: it runs code or a program that is in no table.
     Everything(String),
     /// Only what its name is about: the name has no verb.
     ItsName,
 }
 
-/// Keys under which a pass-through tool is told which tool to call.
+/// Keys that name the tool for a pass-through tool to call.
 const INNER_NAMES: [&str; 8] =
     ["tool_name", "toolName", "action_name", "function_name", "function", "tool", "tool_slug", "actionName"];
 /// Keys whose value names an action.
@@ -90,7 +90,7 @@ const SQL_KEYS: [&str; 6] = ["sql", "query", "statement", "statements", "queries
 const PATCH_KEYS: [&str; 5] = ["patch", "diff", "input", "patch_text", "edits"];
 /// Keys with code.
 const CODE_KEYS: [&str; 6] = ["code", "script", "source", "javascript", "expression", "program"];
-/// Keys with text that tells another agent or program what to do.
+/// Keys with instructions for another agent or program.
 const FREE_KEYS: [&str; 16] = [
     "prompt",
     "instruction",
@@ -304,7 +304,7 @@ impl<'a> Did<'a> {
         Self::new(Source::ReadOnly, call.name.as_str())
     }
 
-    /// Whether it changed something, as far as can be read.
+    /// Whether it is known to have changed something.
     pub(super) fn changes(&self) -> bool {
         !self.actions.is_empty()
     }
@@ -313,7 +313,7 @@ impl<'a> Did<'a> {
     pub(super) fn read(call: &'a ToolCall) -> Self {
         static NOTHING: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
         let Some(args) = call.args.as_ref().map_or(Some(&*NOTHING), Value::as_object) else {
-            // Arguments that are no object: nothing is known of them.
+            // Arguments that are not an object are not searched.
             let mut did = Self::named(&call.name, Args::new(&NOTHING));
             if !did.changes() && !actions::name_says(&call.name).reads {
                 did.hides = Some(Hides::Everything("its arguments cannot be read".to_owned()));
@@ -433,7 +433,7 @@ impl<'a> Did<'a> {
     }
 }
 
-/// Whether a tool looks for files, so that a file name is what it looks for.
+/// Whether a tool searches for files, so that a file name is its search term.
 fn is_search(names: &[Cow<'_, str>]) -> bool {
     names.iter().any(|word| matches!(word.as_ref(), "search" | "find" | "read" | "list" | "get" | "view" | "check"))
 }
@@ -448,7 +448,7 @@ fn states(args: Args<'_>) -> Actions {
     let mut found = Actions::NONE;
     for (_, text) in args.texts_at(Keys::State).filter(|(_, text)| text.len() <= 40) {
         let named = words::each_word(text).filter_map(|word| actions::action(&word)).fold(Actions::NONE, Actions::or);
-        // A state that is no word of a change may be any: the id of a column, "done".
+        // A state that is not a known word may be anything: the id of a column, "done".
         let any = || Actions::of("close cancel resolve complete approve reject archive mark");
         found = found.or(if named.is_empty() && !is_open_state(text) { any() } else { named });
     }
@@ -462,7 +462,7 @@ fn states(args: Args<'_>) -> Actions {
     found
 }
 
-/// A state in which nothing is over yet.
+/// A state that is not final.
 fn is_open_state(text: &str) -> bool {
     words::each_word(text)
         .any(|word| matches!(word.as_ref(), "open" | "opened" | "pending" | "progress" | "active" | "new" | "todo"))

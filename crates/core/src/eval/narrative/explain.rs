@@ -87,7 +87,7 @@ pub(super) fn absent(claim: &ClaimResult) -> String {
         out.push_str(if at == 0 { "; nearest: " } else { ", " });
         why(one, &mut out);
     }
-    // A lookup did not do it under any name, and to accept it would turn a lie into the truth.
+    // A lookup cannot have done it, and suggesting to accept it would hide a false claim.
     let doer = claim.considered.iter().find(|one| one.fit == Fit::OtherAction);
     if let Some(doer) = doer {
         out.extend(["; if a call did it, add `aliases: { ", &claim.stem, ": ", &doer.tool, " }`"]);

@@ -1,6 +1,6 @@
 //! Values found by word: one table for what is known of words and for where a message has them.
 
-/// Values by word. Between words there is no order.
+/// Values by word. Words are not ordered.
 #[derive(Debug)]
 pub(super) struct Index<K, V> {
     entries: Vec<Entry<K, V>>,
@@ -13,12 +13,12 @@ pub(super) struct Index<K, V> {
 struct Entry<K, V> {
     word: K,
     value: V,
-    /// The same for the entry of that slot that came before; it may be that of another word.
+    /// The same for the entry of that slot that came before; it may belong to another word.
     earlier: usize,
 }
 
 impl<K: AsRef<str>, V> Index<K, V> {
-    /// An empty index that is quick for about so many words.
+    /// An empty index, sized for about this number of words.
     pub(super) fn with_room(words: usize) -> Self {
         Self { entries: Vec::with_capacity(words), latest: vec![0; (words * 2).next_power_of_two()] }
     }
@@ -47,7 +47,7 @@ fn slot(word: &str, slots: usize) -> usize {
     let (fours, rest) = word.as_bytes().as_chunks::<4>();
     let sum = fours.iter().fold(word.len() as u64, |sum, four| join(sum, u32::from_le_bytes(*four)));
     let sum = match word.as_bytes().last_chunk::<4>() {
-        // Some letters once more: one step instead of up to three.
+        // Some letters again: one step instead of up to three.
         Some(last) => join(sum, u32::from_le_bytes(*last)),
         None => rest.iter().fold(sum, |sum, letter| join(sum, u32::from(*letter))),
     };
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn words_that_share_a_slot_are_told_apart_and_the_latest_value_counts() {
-        // A step of the first letter weighs as much as 31 of the second: these two share a slot whatever the size.
+        // A step of the first letter weighs as much as 31 of the second: these two share a slot at any size.
         assert_eq!(slot("bb", 1 << 20), slot("cC", 1 << 20));
         let mut index = Index::with_room(2);
         for (word, value) in [("bb", 1), ("cC", 2), ("bb", 3), ("x", 4), ("cC", 5)] {

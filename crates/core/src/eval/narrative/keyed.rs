@@ -18,7 +18,7 @@ use crate::trace::ToolCall;
 const STOP_KEYS: [&str; 6] = ["to", "from", "in", "by", "for", "on"];
 /// Most values stated for one argument that are looked at.
 const MAX_STATED: usize = 100;
-/// Words that may stand between an argument's name and its value; a colon may too.
+/// Words that may be between an argument's name and its value; so may a colon.
 const LINKS: [&str; 4] = ["is", "to", "as", "of"];
 /// Signs that open or close a quote.
 const QUOTES: [char; 10] = ['"', '\'', '`', '“', '”', '„', '‘', '’', '«', '»'];
@@ -50,8 +50,8 @@ pub(super) fn mismatches(
     for (tool, claim, argument) in arguments {
         // Few messages state values, so what was given is put together when one is.
         let given = std::cell::LazyCell::new(|| given(calls, tool, argument));
-        // A value that any call was given may tell of that call, and where the message also states what this one was given,
-        // the other value tells of something else.
+        // A value that was given to any call may refer to that call. If the message also states the value of this call, the
+        // other value is about something else.
         let doubt = |value: &str| agrees(value, &given) || all.contains(value) || is_other_kind(value, &given);
         if let Some(stated) = said.contradicts(argument, doubt) {
             if given.iter().any(|given| has_words(&lower_message, given)) {
@@ -66,7 +66,7 @@ pub(super) fn mismatches(
     out
 }
 
-/// A message as its tokens, with where the words stand that may be arguments.
+/// The tokens of a message, with the positions of words that may be arguments.
 struct Said<'a> {
     message: &'a str,
     tokens: &'a [Token<'a>],
@@ -152,7 +152,7 @@ fn plain(text: &str) -> String {
     text.trim().trim_end_matches(['.', ',', ';', '!']).to_lowercase().replace(['_', '-'], " ")
 }
 
-/// Whether a stated value cannot be compared: words where figures were given, or the other way round.
+/// Whether a stated value cannot be compared: words instead of digits, or the other way around.
 fn is_other_kind(stated: &str, given: &[String]) -> bool {
     let figures = |text: &str| text.contains(|c: char| c.is_ascii_digit());
     let letters = |text: &str| text.contains(char::is_alphabetic);

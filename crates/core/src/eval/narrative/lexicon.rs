@@ -23,7 +23,7 @@ impl Known {
     }
 }
 
-/// A word in no table, or what is no word.
+/// A word in no table, or not a word.
 pub(super) static NOUN: Known = Known::only(Class::Noun);
 /// A word in no table that ends like an adverb.
 static ADVERB: Known = Known::only(Class::Adverb);

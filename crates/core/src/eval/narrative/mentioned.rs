@@ -71,7 +71,7 @@ impl<'a> Heard<'a> {
         Self { roots }
     }
 
-    /// Whether every telling word of a tool's name occurs.
+    /// Whether every significant word of a tool's name occurs.
     pub(super) fn mentions(&self, tool: &Tool<'_>) -> bool {
         let telling = |word: &Word<'_>| word.plain.chars().nth(2).is_some();
         let any_telling = tool.words.iter().any(telling);

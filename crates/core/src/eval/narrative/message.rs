@@ -28,7 +28,7 @@ pub(super) fn prose(message: &str) -> Cow<'_, str> {
     without_reasoning(message)
 }
 
-/// Replaces blocks of reasoning by blanks. A block that is never closed stays as it is: it may be all there is.
+/// Replaces blocks of reasoning with blanks. A block that is never closed is kept: it may be the entire message.
 fn without_reasoning(message: &str) -> Cow<'_, str> {
     let mut out: Option<String> = None;
     let mut from = 0;
@@ -58,7 +58,7 @@ fn next_block(message: &str, from: usize) -> Option<(usize, &'static str)> {
     })
 }
 
-/// The string values of a valid JSON text, each on lines of its own, everything else blank.
+/// The string values of a valid JSON text, each on its own lines, everything else blank.
 fn json_values(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = String::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! Objects that have a name of their own: ids, paths, addresses and quoted names, in claims and in calls.
+//! Objects with a name: ids, paths, addresses and quoted names, in claims and in calls.
 //!
 //! Where claims name different objects, each needs an action on its own. Objects without such a name do not compete.
 
@@ -29,7 +29,7 @@ impl Kind {
     pub(super) const ALL: [Self; 4] = [Self::Id, Self::Path, Self::Address, Self::Name];
 }
 
-/// A name as it is looked for: without case, quotes and folders.
+/// A name in the form used for lookups: without case, quotes and folders.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Object {
     pub(super) kind: Kind,
@@ -39,7 +39,7 @@ pub(super) struct Object {
 /// Signs around a quoted name.
 const QUOTES: [char; 12] = ['"', '\'', '`', '“', '”', '„', '‘', '’', '«', '»', '*', '#'];
 
-/// The object that a word names, if it has a name of its own.
+/// The object that a word names, if any.
 pub(super) fn object(text: &str) -> Option<Object> {
     let is_quoted = text.starts_with(QUOTES) && !text.starts_with('#');
     let bare = text.trim_matches(QUOTES).trim().trim_end_matches(['.', ',', ':', ';']);
@@ -99,7 +99,7 @@ pub(super) fn of_claim(claim: &Claim, tokens: &[Token<'_>]) -> Vec<Object> {
             out.push(object);
         }
     };
-    // "an event called 'Lunch' with Sarah": what follows a preposition is told about the object.
+    // "an event called 'Lunch' with Sarah": what follows a preposition describes the object.
     let own = claim.tokens.start..claim.tokens.end;
     let mut place = own.start;
     let mut seen = false;
@@ -133,7 +133,7 @@ pub(super) fn of_claim(claim: &Claim, tokens: &[Token<'_>]) -> Vec<Object> {
     out
 }
 
-/// Whether only joining words stand between a place and the next name.
+/// Whether only joining words are between a position and the next name.
 fn joins(tokens: &[Token<'_>], place: usize, end: usize) -> bool {
     let mut joined = false;
     for token in tokens[place.saturating_sub(2)..end].iter().take(6) {
@@ -172,7 +172,7 @@ impl Finder {
             }
         }
         let build = || {
-            // Matches may overlap: `a.txt` is also part of `data.txt`, and only one of the two stands at word borders.
+            // Matches may overlap: `a.txt` is also part of `data.txt`, and only one of the two is at word boundaries.
             AhoCorasick::builder().ascii_case_insensitive(true).match_kind(MatchKind::Standard).build(&names).ok()
         };
         Self { patterns: if names.is_empty() { None } else { build() }, numbers, kinds }

@@ -1,4 +1,4 @@
-//! Noun phrases and clauses: what a verb was done to, and when a clause speaks of the past.
+//! Noun phrases and clauses: the object of a verb, and whether a clause is about the past.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -46,7 +46,7 @@ impl Sentence<'_> {
         named && !with && !actor && !bound && !nouns.is_empty()
     }
 
-    /// The first token of the clause that holds `at`.
+    /// The first token of the clause that contains `at`.
     pub(super) fn clause_start(&self, at: usize) -> usize {
         let opens = |token: &Token<'_>| {
             token.ends_clause()
@@ -63,7 +63,7 @@ impl Sentence<'_> {
             .map_or_else(|| at.saturating_sub(REACH), |left| left + 1)
     }
 
-    /// A past passive that speaks of long ago or of somebody: a date, "ago", "previously", "by the airline".
+    /// A past passive about an earlier time or another person: a date, "ago", "previously", "by the airline".
     pub(super) fn is_history(&self, at: usize) -> bool {
         let tail = self.tail(at);
         let is_in = |place: usize| place > 0 && tail[place - 1].text == "in";
@@ -171,7 +171,7 @@ impl Sentence<'_> {
         if is_receiver { self.phrase(end, self.tokens.len()) } else { (nouns, end) }
     }
 
-    /// A conjunct of the object: it needs a determiner or a number of its own, and must not open a clause.
+    /// A conjunct of the object: it needs its own determiner or number, and must not open a clause.
     pub(super) fn further_object(&self, end: usize) -> Option<usize> {
         let mut at = end;
         let joins =
@@ -235,8 +235,8 @@ impl Sentence<'_> {
         (nouns, end)
     }
 
-    /// The subject of a passive whose auxiliaries start at `helper`, and its place; `None` when it denies, is the
-    /// author, or only tells which thing is meant.
+    /// The subject of a passive whose auxiliaries start at `helper`, and its place; `None` when it is negated, is the
+    /// author, or only identifies an object.
     pub(super) fn subject(&self, helper: usize) -> Option<(Vec<Cow<'_, str>>, usize)> {
         let left = helper.checked_sub(1)?;
         let nearest = &self.tokens[left];
@@ -278,7 +278,7 @@ impl Sentence<'_> {
                 Kind::Word(Class::Noun) if !words::is_number_word(&token.text) => {
                     nouns.push(words::singular(&token.text));
                 }
-                // What stands before a determiner belongs to something else.
+                // Words before a determiner belong to another phrase.
                 Kind::Word(Class::Determiner | Class::Demonstrative | Class::Noun) => {
                     nouns.clear();
                     first = place;
@@ -296,7 +296,7 @@ impl Sentence<'_> {
                     nouns.clear();
                     first = place + 1;
                 }
-                // "The reservation for your flight": the head stands before the preposition.
+                // "The reservation for your flight": the head is before the preposition.
                 Kind::Word(Class::Preposition | Class::To) if !nouns.is_empty() && !nearest.is(Class::Pronoun) => break,
                 Kind::Word(Class::Relative) if split => break,
                 _ => {}
@@ -305,13 +305,13 @@ impl Sentence<'_> {
         Some((nouns, first.min(left)))
     }
 
-    /// "I see your flight was canceled", "sorry to hear that ...": something learnt, not done.
+    /// "I see your flight was canceled", "sorry to hear that ...": something learned, not done.
     pub(super) fn is_hearsay(&self, clause: Range<usize>) -> bool {
         let lead = self.tokens[..clause.start].iter().rev().take(4).take_while(|token| !token.ends_clause());
         lead.chain(&self.tokens[clause]).any(|token| words::is_hearsay(&token.text))
     }
 
-    /// A participle that tells more of the noun before it: no noun follows that it could describe instead.
+    /// A participle that describes the noun before it: no noun follows that it could describe instead.
     pub(super) fn is_trailing_participle(&self, at: usize) -> bool {
         let done = self.verbs.form(&self.tokens[at].text).is_some_and(|(_, form)| form == Form::Done);
         done && !self.tokens.get(at + 1).is_some_and(Token::is_noun)

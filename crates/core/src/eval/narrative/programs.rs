@@ -1,7 +1,7 @@
 //! What the programs of a shell text do, from flat tables.
 //!
-//! Programs that only look have no effect, programs with a known effect have the actions of the table, and everything else
-//! hides what it does: an interpreter with code, a script, a program that no table knows.
+//! Read-only programs have no effect, programs with a known effect have the actions of the table, and everything else hides
+//! what it does: an interpreter with code, a script, a program that is in no table.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use super::index::Index;
 use super::shell::{self, Command, Script};
 use super::sql;
 
-/// Programs that change nothing, whatever their arguments.
+/// Programs that change nothing, regardless of their arguments.
 const LOOKING: &str = "ls ll la dir cat head tail grep egrep fgrep zgrep rg ag ack fd fdfind wc sort uniq cut tr diff cmp comm du \
     df stat file which whereis type echo printf pwd cd pushd popd test [ [[ ]] printenv date jq yq xq tree ps top htop \
     whoami id uname hostname basename dirname realpath readlink md5sum sha1sum sha256sum sha512sum cksum shasum xxd od \
@@ -62,7 +62,7 @@ const DOING: [(&str, &str); 33] = [
     ("notify-send terminal-notifier wall", "notify send alert"),
 ];
 
-/// Programs whose first plain argument says what they do: their names, the words that only look, and the actions of the
+/// Programs whose first plain argument says what they do: their names, the read-only subcommands, and the actions of the
 /// others where the word itself is not the action. A word in neither list hides its effect.
 #[derive(Debug)]
 struct Family {
@@ -319,7 +319,7 @@ pub(super) fn effects(text: &str) -> Effects {
 fn run(command: &Command, script: &Script, effects: &mut Effects) {
     let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
     let mut words = &words[..];
-    // Keywords, assignments and wrappers stand before the program.
+    // Keywords, assignments and wrappers come before the program.
     while let Some((first, rest)) = words.split_first() {
         let name = base(first);
         if lists(KEYWORDS, first) || is_assignment(first) {
@@ -356,7 +356,7 @@ fn is_assignment(word: &str) -> bool {
 }
 
 fn program(first: &str, rest: &[&str], script: &Script, effects: &mut Effects) {
-    // A path with a folder of its own is a script, unless it is a place for programs.
+    // A path with a folder is a script, unless it is a folder for programs.
     let is_script = first.contains('/')
         && !first.starts_with("/bin/")
         && !first.starts_with("/usr/")
@@ -494,7 +494,7 @@ fn subcommand(name: &str, family: &Family, rest: &[&str], effects: &mut Effects)
     }
 }
 
-/// A shell with a command of its own, or a script.
+/// A shell that runs a command or a script.
 fn shells(name: &str, rest: &[&str], effects: &mut Effects) {
     let code =
         rest.iter().position(|word| word.starts_with('-') && word.ends_with('c')).and_then(|at| rest.get(at + 1));
@@ -535,7 +535,7 @@ fn curl(rest: &[&str], effects: &mut Effects) {
         "" if sends => effects.act("post send submit create add"),
         _ => return,
     }
-    // Which effect the request had is known to the other side only.
+    // Only the other side knows what the request did.
     effects.hide("curl");
 }
 

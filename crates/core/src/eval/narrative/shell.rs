@@ -2,8 +2,8 @@
 //!
 //! The lexer knows what POSIX shells and bash share: quoting (`'..'`, `".."`, `\`), comments, here-documents, redirections,
 //! the operators that end a command, command substitution, keywords and functions. Here-documents and comments are left
-//! out, quoted text becomes part of a word, and `$(..)` is read as commands of its own. Expansion is not attempted: a
-//! variable stays as it is written. What the commands do is the business of `programs`.
+//! out, quoted text becomes part of a word, and `$(..)` is parsed as separate commands. Expansion is not attempted: a
+//! variable is kept as written. `programs` knows what the commands do.
 //!
 //! One pass over the text; nested substitutions are read again up to a small depth, so the cost is linear.
 
@@ -21,7 +21,7 @@ pub(super) struct Command {
     pub(super) writes: Vec<String>,
 }
 
-/// What a shell text holds.
+/// The contents of a shell text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Script {
     pub(super) commands: Vec<Command>,
@@ -208,14 +208,14 @@ impl<'a, 's> Lexer<'a, 's> {
         }
     }
 
-    /// `$((1 > 2))` is no redirection.
+    /// `$((1 > 2))` is not a redirection.
     fn skip_arithmetic(&mut self) {
         self.in_word = true;
         let end = self.rest.find("))").map_or(self.rest.len(), |at| at + 2);
         self.skip(end);
     }
 
-    /// `$(..)`: its text is read later, as commands of its own.
+    /// `$(..)`: its text is parsed later, as separate commands.
     fn substitution(&mut self, open: usize) {
         self.in_word = true;
         let end = closing(&self.rest[open..]);

@@ -1,7 +1,7 @@
-//! SQL text as the statements it holds: the first keyword of each says what it does.
+//! SQL text as a list of statements: the first keyword of each says what it does.
 //!
-//! A small lexer passes over strings, quoted names, comments and dollar quotes, so that a keyword inside of them is no
-//! statement. Nothing is parsed beyond that.
+//! A small lexer skips strings, quoted names, comments and dollar quotes, so that a keyword inside them is not a statement.
+//! Nothing is parsed beyond that.
 
 use super::actions::Actions;
 
@@ -57,7 +57,7 @@ pub(super) fn is_sql(text: &str) -> bool {
     let mut words = Words { rest: text };
     let Some(first) = words.next() else { return false };
     let known = CHANGES.iter().any(|(word, _)| *word == first) || lists(READS, &first) || lists(RUNS, &first);
-    // One word alone is no statement.
+    // A single word is not a statement.
     known && first != "into" && words.next().is_some()
 }
 

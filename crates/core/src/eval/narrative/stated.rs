@@ -1,8 +1,8 @@
 //! Values that a claim states and the call behind it was not given.
 //!
 //! A value in the claiming sentence is compared with the arguments of every call that could have made the claim true. It is
-//! reported only when none of them has it, exactly one argument looks like it, and the message does not state what that
-//! argument was given either. Anything else is doubt, and doubt is silent.
+//! reported only when none of them has it, exactly one argument looks like it, and the message does not state the value of
+//! that argument either. In all other cases it is uncertain and nothing is reported.
 
 use serde_json::Value;
 
@@ -16,8 +16,7 @@ use super::{ClaimResult, Item};
 use crate::json;
 use crate::trace::ToolCall;
 
-/// Most calls that could be behind one claim, most claims that are looked at, most values of one call: beyond that, which
-/// call is meant is anybody's guess.
+/// Maximum calls per claim, claims per message and values per call. Beyond that it is unclear which call a claim refers to.
 const MAX_CALLS: usize = 64;
 const MAX_CHANGES: usize = 1000;
 const MAX_CLAIMS: usize = 100;
@@ -156,7 +155,7 @@ fn contradicts<'g, 'a>(value: &Stated, all: &[Stated], given: &'g [Given<'a>], m
     if given.iter().any(|given| agrees(value, given)) {
         return None;
     }
-    // Another value of the same shape does match: this one tells of something else.
+    // Another value of the same shape does match: this one is about something else.
     let same = |other: &&Stated| other.shape == value.shape && other.plain != value.plain;
     if all.iter().filter(same).any(|other| given.iter().any(|given| agrees(other, given))) {
         return None;

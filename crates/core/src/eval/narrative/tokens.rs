@@ -1,6 +1,6 @@
 //! From a message to words: markup made invisible, quoted text, code and names set apart, sentences found.
 //!
-//! One pass over the text. Every look ahead is bounded, so the cost is linear whatever the text is.
+//! One pass over the text. Lookahead is bounded, so the cost is linear for any text.
 
 use std::borrow::Cow;
 use std::ops::{Deref, Range};
@@ -23,13 +23,12 @@ pub(super) const ITEM: &str = "-";
 /// A piece of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Token<'a> {
-    /// Lower-case text of a word; the text as it stands of anything else. A word is borrowed only if it is made of small
-    /// letters alone.
+    /// Lowercase text of a word; original text otherwise. A word is borrowed only if it is entirely lowercase.
     pub(super) text: Cow<'a, str>,
     /// Bytes of the message.
     pub(super) span: Range<usize>,
     pub(super) kind: Kind,
-    /// What is known of a word; nothing of anything else.
+    /// The properties of a word; empty for other tokens.
     pub(super) known: &'static Known,
 }
 
@@ -40,7 +39,7 @@ pub(super) enum Kind {
     Word(Class),
     /// Figures.
     Number,
-    /// Quoted text, code, an address, a name: spoken of, not said.
+    /// Quoted text, code, an address, a name: mentioned, not claimed.
     Mention,
     /// `,`
     Comma,
@@ -50,7 +49,7 @@ pub(super) enum Kind {
     Stop,
     /// End of a sentence or a line.
     End {
-        /// The sentence asked.
+        /// The sentence is a question.
         question: bool,
     },
 }
@@ -84,7 +83,7 @@ impl Token<'_> {
     }
 }
 
-/// Most tokens of a message that needs no memory of its own for them.
+/// Maximum tokens of a message that are stored without allocating.
 const FEW: usize = 64;
 
 /// The tokens of a message. Messages are short and many, and a block of some thousand bytes is what an allocator is slow
@@ -239,7 +238,7 @@ impl<'a> Reader<'a> {
         if line.starts_with("```") || line.starts_with("~~~") {
             let fence = &line[..3];
             let body = self.at + indent + 3;
-            // The closing fence stands on a line of its own, indented or not.
+            // The closing fence is on its own line, indented or not.
             let mut lines = self.text[body..].match_indices('\n').map(|(at, _)| body + at + 1);
             let close = lines.find_map(|start| {
                 let line = self.text[start..].trim_start_matches([' ', '\t']);
@@ -263,13 +262,14 @@ impl<'a> Reader<'a> {
             let mark = if line.starts_with('#') { HEADING } else { ITEM };
             self.push(mark, self.at + indent + bullet, Kind::End { question: false });
             self.at += indent + bullet;
-            // What is quoted is somebody else's words, or a draft.
+            // Quoted text is from someone else, or a draft.
             if line.starts_with('>') {
                 let end = self.rest().find('\n').map_or(self.text.len(), |found| self.at + found);
                 self.mention(end);
                 return true;
             }
-            // A bullet may hold a check box, or another bullet. What is not ticked is not done: its line is only shown.
+            // A bullet may have a checkbox, or another bullet. An unchecked item is not done: its line is not read for
+            // claims.
             if self.rest().starts_with(" [ ]") {
                 let end = self.rest().find('\n').map_or(self.text.len(), |found| self.at + found);
                 self.mention(end);

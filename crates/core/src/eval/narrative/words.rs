@@ -69,7 +69,7 @@ pub(super) enum Form {
     Ongoing,
     /// `deleted`, `wrote`, `written`
     Done,
-    /// `set`, `put`: base and past alike.
+    /// `set`, `put`: base and past are the same.
     Unmarked,
 }
 
@@ -99,7 +99,7 @@ impl Verbs {
     }
 }
 
-/// Every form of some verbs; where two verbs share one, it is that of the first.
+/// Every form of some verbs; a form that two verbs share belongs to the first.
 pub(super) fn forms_of<'a>(verbs: impl IntoIterator<Item = &'a str>) -> Forms {
     let mut forms = Forms::new();
     for verb in verbs {
@@ -180,7 +180,7 @@ pub(super) fn singular(word: &str) -> Cow<'_, str> {
         }
         .into();
     };
-    // Abbreviations are too short for the rules below: "gas" and "dns" are no plurals.
+    // Abbreviations are too short for the rules below: "gas" and "dns" are not plurals.
     match word {
         "indices" => return "index".into(),
         "prs" | "mrs" | "ids" | "vms" | "dbs" | "ips" => return stem.into(),
@@ -203,7 +203,7 @@ pub(super) fn root(word: &str) -> Cow<'_, str> {
     }
 }
 
-/// The root of a word that is no irregular past or participle.
+/// The root of a word that is not an irregular past or participle.
 pub(super) fn regular_root(word: &str) -> Cow<'_, str> {
     in_part(singular(word), singular_root)
 }
@@ -247,11 +247,11 @@ pub(super) fn name_words(name: &str) -> Vec<Cow<'_, str>> {
     each_word(name).collect()
 }
 
-/// The lower-case words of a text, one by one.
+/// The lowercase words of a text.
 pub(super) fn each_word(text: &str) -> impl Iterator<Item = Cow<'_, str>> + Clone {
     let mut rest = text;
     std::iter::from_fn(move || {
-        // Most names are made of small letters with one such sign between their words.
+        // Most names are lowercase with one separator between words.
         rest = rest.strip_prefix('_').unwrap_or(rest);
         let small = rest.bytes().take_while(|byte| is_small_byte(*byte)).count();
         let word;
@@ -288,7 +288,7 @@ fn lower(word: &str) -> Cow<'_, str> {
     if is_small(word) { word.into() } else { word.chars().flat_map(char::to_lowercase).collect::<String>().into() }
 }
 
-/// Whether a text is made of figures and small letters without accents, so that it is one word in lower case.
+/// Whether a text consists of ASCII digits and lowercase letters, so that it is one lowercase word.
 fn is_small(text: &str) -> bool {
     text.bytes().all(is_small_byte)
 }
@@ -346,7 +346,7 @@ pub(super) enum Class {
     Noun,
 }
 
-/// Words whose class their ending does not tell.
+/// Words whose class does not follow from their ending.
 pub(super) const CLASSES: [(Class, &str); 22] = [
     (Class::Own, "i we"),
     (
@@ -458,7 +458,7 @@ pub(super) fn is_interjection(word: &str) -> bool {
     )
 }
 
-/// Words under which a passive is something learnt and not something done.
+/// Words after which a passive is something learned and not something done.
 pub(super) fn is_hearsay(word: &str) -> bool {
     matches!(
         word,
@@ -525,7 +525,7 @@ pub(super) fn is_assurance(word: &str) -> bool {
     )
 }
 
-/// Participles that describe a noun as often as they tell what was done: "Shared weights", "Scheduled departure".
+/// Participles that describe a noun as often as they say what was done: "Shared weights", "Scheduled departure".
 pub(super) fn is_adjectival(verb: &str) -> bool {
     matches!(
         verb,
@@ -614,7 +614,7 @@ pub(super) fn is_evidence(word: &str) -> bool {
     )
 }
 
-/// People and organisations, whose deeds are their own.
+/// People and organizations, who act for themselves.
 pub(super) fn is_actor(word: &str) -> bool {
     matches!(
         word,

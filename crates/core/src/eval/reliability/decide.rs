@@ -1,4 +1,4 @@
-//! Whether runs show a pass rate: yes, no, or not yet.
+//! Decides whether runs prove a pass rate: yes, no, or not yet.
 
 use super::Confidence;
 use crate::eval::gate::{Judge, Verdict, plural, short};
@@ -38,12 +38,12 @@ impl Requirement {
         stats::settle(outcomes.iter().copied(), min, self.rate, self.confidence.error())
     }
 
-    /// Whether so many passes in the first so many runs settle it, where runs stop early.
+    /// Whether `passes` of the first `runs` runs settle it, if runs stop early.
     pub fn is_settled_at(&self, passes: u64, runs: u64) -> bool {
         self.settles_from.is_some_and(|min| runs >= min) && self.verdict(passes, runs) != Verdict::Inconclusive
     }
 
-    /// The answer of so many passes, at a number of runs that does not depend on them or that e-processes allow to.
+    /// The decision for `passes` passes, at a number of runs that does not depend on them or that e-processes allow.
     fn verdict(&self, passes: u64, runs: u64) -> Verdict {
         let error = self.confidence.error();
         let (shown, refuted) = if self.settles_from.is_some() {

@@ -1,8 +1,8 @@
 //! Length of the longest common subsequence, bit-parallel.
 //!
-//! The recurrence `V = (V + (V & M)) | (V & !M)` handles 64 symbols of `a` at a time against one symbol of `b`;
-//! zero bits of the final `V` count the subsequence. Blocks of `a` are taken one after the other, the carry of the
-//! addition at each symbol of `b` being handed to the next block, so memory stays linear.
+//! The recurrence `V = (V + (V & M)) | (V & !M)` handles 64 symbols of `a` at a time against one symbol of `b`; zero bits
+//! of the final `V` count the subsequence. Blocks of `a` are taken one after the other, and the carry of the addition at
+//! each symbol of `b` goes to the next block, so memory stays linear.
 
 /// Steps of [`length`] for a sequence against others, by the lengths of the one and of all the others.
 pub(super) fn steps(one: usize, others: usize) -> u64 {
@@ -12,7 +12,7 @@ pub(super) fn steps(one: usize, others: usize) -> u64 {
 /// Length of the longest common subsequence of two sequences of small symbols.
 pub(super) fn length(a: &[u32], b: &[u32]) -> usize {
     let symbols = a.iter().chain(b).max().map_or(0, |most| *most as usize + 1);
-    // Most sequences are short: no memory is asked for on their account.
+    // Most sequences are short and need no allocation.
     let (mut few, mut many) = ([0_u64; 64], Vec::new());
     let places = if symbols <= few.len() {
         &mut few[..]

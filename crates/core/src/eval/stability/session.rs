@@ -1,6 +1,6 @@
 //! The four sub-scores of one session.
 //!
-//! Scores are computed first; the reason for a score is formatted only when somebody reads it.
+//! Scores are computed first; the reason for a score is formatted only when it is needed.
 
 use std::fmt;
 

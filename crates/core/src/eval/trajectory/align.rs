@@ -95,7 +95,7 @@ impl Fits {
         format!("tool_calls[{call}] ({}) may match calls[{rule}], but its {missing} not recorded", seen[call].name)
     }
 
-    /// The turns in which calls may come in any order, as far as they are known at least this well.
+    /// The turns in which calls may come in any order, if they are known with at least this certainty.
     pub(super) fn turns(&self, least: Fit) -> Option<&[Range<usize>]> {
         self.turns.as_ref().map(|turns| turns.when(least))
     }
@@ -167,7 +167,7 @@ pub(super) fn align(
 ) -> Result<Alignment, TooLarge> {
     let recorded = seen.len();
     if rules.is_empty() && mode == MatchMode::Strict {
-        // An empty reference asks for nothing. Only subset reads it as "no calls".
+        // An empty reference requires nothing. Only subset reads it as "no calls".
         return Ok(finish(rules, Vec::new(), recorded, None));
     }
     if fits.by_position {

@@ -139,7 +139,7 @@ fn nearest(
     best.map(|(_, call, diffs)| (call, diffs))
 }
 
-/// Which expectations compete for too few calls, or the other way round. Proofs that share a vertex are merged.
+/// Which expectations compete for too few calls, or the other way around. Proofs that share a vertex are merged.
 fn competitions(mode: MatchMode, alignment: &Alignment) -> Vec<Competition> {
     let Some((candidates, matching)) = &alignment.assignment else {
         return Vec::new();

@@ -15,7 +15,7 @@ use crate::trace::{ToolCall, ToolResult, Trace};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fit {
     No,
-    /// The evidence that would tell was not recorded.
+    /// The evidence that decides it was not recorded.
     Unknown,
     Yes,
 }

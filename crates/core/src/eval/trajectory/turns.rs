@@ -230,7 +230,7 @@ fn within<'a>(row: &'a [(u32, Fit)], calls: &Range<usize>) -> &'a [(u32, Fit)] {
     &row[before(calls.start)..before(calls.end)]
 }
 
-/// The calls of one turn, and who has them: the best matching of the expectations added so far.
+/// The calls of one turn, and the expectations they are assigned to: the best matching of the expectations added so far.
 struct TurnMatching<'a> {
     least: Fit,
     /// What a required expectation without a call costs.
@@ -243,7 +243,7 @@ struct TurnMatching<'a> {
     call_of: Vec<Option<usize>>,
     /// The expectation of each call.
     taken_by: Vec<Option<usize>>,
-    /// The search that saw each call last, and the expectation from which it did.
+    /// The last search that visited each call, and the expectation it came from.
     seen: Vec<(usize, usize)>,
     queue: VecDeque<usize>,
     searches: usize,

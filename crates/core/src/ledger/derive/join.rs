@@ -1,9 +1,9 @@
 //! Which call at a server is which call of the model.
 //!
-//! An id that the client sent along decides. Without one a call at a server belongs to a call that was waiting for its answer: of
-//! the same tool with the same arguments, then with arguments that the client filled in, then whatever is left, in order. A call
-//! that repeats one that is already known is a retry. What is uncertain is never joined in the agent's favor first: a repetition
-//! is not taken for a call that was refused.
+//! An id that the client sent along decides. Without one a call at a server belongs to a call that was waiting for its
+//! answer: of the same tool with the same arguments, then with arguments that the client filled in, then the remaining
+//! ones, in order. A call that repeats one that is already known is a retry. Uncertain cases are not joined in the agent's
+//! favor first: a repetition is not taken for a call that was refused.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -116,7 +116,7 @@ impl Join<'_> {
             let asked = asked_of.remove(&tool).unwrap_or_default();
             let is_cut =
                 |at: &usize| self.exchanges[self.asked[*at].exchange].reply().is_some_and(|(_, is_cut)| is_cut);
-            // Replies that broke off come last: the program asks again.
+            // Replies that were cut off come last: the program retries.
             let (cut, whole): (Vec<usize>, Vec<usize>) = asked.into_iter().partition(is_cut);
             for asked in [whole, cut] {
                 self.group(&asked, &done);
@@ -194,7 +194,7 @@ impl Join<'_> {
         }
     }
 
-    /// Calls that repeat one that the model asked for, before it was shown an answer.
+    /// Calls that repeat one that the model requested, before it got an answer.
     fn repeats(&mut self, done: &[usize]) {
         let mut first: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         let taken = done.iter().filter(|at| self.taken.contains(at));

@@ -1,4 +1,4 @@
-//! The MCP side: what the program asked of its servers and what they answered.
+//! The MCP side: the requests of the program and the answers of its servers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ pub(super) struct McpSide {
     pub(super) unread: Vec<String>,
     pub(super) notes: Vec<String>,
     pub(super) timeline: Vec<(u64, TimelineEntry)>,
-    /// What each server that the program asked something said of itself.
+    /// The server info of each server that the program contacted.
     pub(super) servers: BTreeMap<String, ServerSeen>,
 }
 
@@ -43,7 +43,7 @@ pub(in crate::ledger) struct Asked<'l> {
     /// Canonical.
     id: String,
     pub(in crate::ledger) message: &'l Value,
-    /// What the server sent before it answered, and the entries with it.
+    /// Messages of the server before its answer, and their entries.
     pub(in crate::ledger) before: Vec<(u64, &'l Value)>,
     pub(in crate::ledger) end: Option<Ended<'l>>,
 }
@@ -78,7 +78,7 @@ pub(super) fn read(ledger: &Ledger) -> McpSide {
     requests(ledger).finish()
 }
 
-/// What the program asked of its servers, with what became of it.
+/// The requests to servers, with their outcomes.
 pub(in crate::ledger) fn requests(ledger: &Ledger) -> Reader<'_> {
     let mut reader = Reader::default();
     for entry in &ledger.entries {
@@ -171,7 +171,7 @@ impl<'l> Reader<'l> {
         same.iter().rev().copied().find(|at| self.requests[*at].end.is_none())
     }
 
-    /// The request that an answer belongs to: the one of its HTTP exchange, else the earliest with its id that waits.
+    /// The request that an answer belongs to: that of its HTTP exchange, else the earliest pending one with its id.
     fn request_of(&self, mcp: &Mcp, id: &str) -> Option<usize> {
         let waits = |at: &usize| self.requests[*at].end.as_ref().is_none_or(|end| !end.is_final);
         let here = mcp.reply_to.and_then(|seq| self.by_seq.get(&seq)).into_iter().flatten().copied();

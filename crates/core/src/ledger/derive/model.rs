@@ -1,8 +1,8 @@
-//! The model side: what the program asked its model, what the model replied, and which request continues which.
+//! The model side: the requests to the model, its replies, and which request continues which.
 //!
-//! A request repeats the conversation so far. It continues the request whose messages it begins with, or the one that it names,
-//! or, where a client rewrote old messages, the one whose calls it has. Requests that have no such request before them begin a
-//! conversation: an agent, a sub-agent, or a question on the side.
+//! A request repeats the conversation so far. It continues the request whose messages it begins with, or the one that it
+//! names, or, where a client rewrote old messages, the one whose calls it has. Requests that have no such request before
+//! them begin a conversation: an agent, a sub-agent, or a side request.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,7 +58,7 @@ pub(super) enum Outcome {
     Unknown,
 }
 
-/// A call that the model asked for.
+/// A call that the model requested.
 pub(super) struct ModelCall {
     pub(super) exchange: usize,
     pub(super) call: import::message::Call,
@@ -67,7 +67,7 @@ pub(super) struct ModelCall {
 }
 
 impl Exchange {
-    /// What it asks: the same again after a reply that broke off.
+    /// A key of the request: equal for a retry after a reply that was cut off.
     pub(super) fn asks(&self) -> (Option<usize>, &[usize]) {
         (self.parent, &self.messages)
     }
@@ -98,7 +98,7 @@ struct Reader<'l> {
     by_conversation: BTreeMap<String, usize>,
 }
 
-/// Lists of messages that begin alike share nodes. Node 0 is the empty list.
+/// Lists of messages with a common prefix share nodes. Node 0 is the empty list.
 #[derive(Default)]
 struct Tree {
     after: BTreeMap<(Interface, usize, usize), usize>,
@@ -332,7 +332,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Of exchanges that asked the same, the one whose reply comes next in the request, else the latest that nothing continues.
+    /// Of exchanges with equal requests, the one whose reply comes next in the request, else the latest that nothing
+    /// continues.
     fn likeliest(&self, interface: Interface, ends: &[usize], next: &[Blob]) -> Option<usize> {
         let said = |blob: &Blob| self.known.get(&(interface, *blob)).and_then(|known| known.message.as_ref());
         let ids: BTreeSet<&str> =
@@ -390,7 +391,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Gives an answer to its call: by id in the same conversation, else by the function, in the latest exchange that waits.
+    /// Gives an answer to its call: by id in the same conversation, else by the function, in the latest pending exchange.
     fn answer(&mut self, from: Option<usize>, seq: Option<u64>, answer: Answer) {
         let Some(from) = from else { return };
         let root = self.out.exchanges[from].root;
@@ -399,7 +400,7 @@ impl Reader<'_> {
             let call = &self.out.calls[*at];
             self.out.exchanges[call.exchange].root == root && call.shown.is_none()
         });
-        // A client may give ids of its own to calls that had none.
+        // A client may assign ids to calls that had none.
         let by_name = || {
             let earlier = std::iter::successors(Some(from), |at| self.out.exchanges[*at].parent);
             earlier.flat_map(|at| self.out.exchanges[at].calls.clone()).find(|at| {
@@ -446,7 +447,7 @@ impl Tree {
         }
     }
 
-    /// The longest list that a list begins with and goes on after: its length, and the exchanges that have it.
+    /// The longest known proper prefix of a list: its length, and the exchanges that have it.
     fn longest_prefix(
         &self,
         interface: Interface,

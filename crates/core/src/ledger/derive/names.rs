@@ -49,7 +49,7 @@ impl Names {
     }
 
     /// The tools that a name in a model's call may mean. A name without a server does not mean a tool that the same request
-    /// offers under a name with its server: then the program has a tool of its own by that name.
+    /// offers under a name with its server: then the program has its own tool with that name.
     pub(super) fn tools(&self, name: &str, offered: &BTreeSet<String>) -> Vec<Tool> {
         let Some(meant) = self.by_name.get(&plain(name)) else { return Vec::new() };
         let is_offered_with_server = |tool: &Tool| {

@@ -31,7 +31,7 @@ fn letters(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// A text as it is; if it is JSON, also with its keys in order, and the texts in it.
+/// The text itself; if it is JSON, also with sorted keys, and the strings in it.
 fn forms(text: &str) -> Vec<String> {
     let mut out = vec![letters(text)];
     if let Ok(value) = json::parse(text) {

@@ -1,8 +1,8 @@
-//! What happened when the program ran again, as a ledger of its own.
+//! The ledger of a rerun.
 //!
-//! Every request that came is one that was recorded, so the ledger is what was recorded of those that came: with the recorded
-//! times, in the recorded order. That makes the trace the same every time, however fast the machine is. Servers that were
-//! started anew have answers of their own, which replace the recorded ones.
+//! Every request that came is one that was recorded, so the ledger has the recorded entries of those that came, with the
+//! recorded times in the recorded order. So the trace is the same every time, however fast the machine is. The answers of
+//! restarted servers replace the recorded ones.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -15,7 +15,7 @@ use crate::ledger::derive::mcp;
 use crate::ledger::{Entry, Ledger, Mcp, Message, What};
 
 impl Rerun {
-    /// The ledger of what happened. `live` is what passed between the program and servers that were started anew.
+    /// The ledger of the rerun. `live` has the messages between the program and restarted servers.
     pub fn happened(&self, live: Option<&Ledger>) -> Ledger {
         let came: BTreeSet<usize> = self.came.iter().copied().collect();
         // Entries that belong to requests, and whether one of them came.
@@ -71,7 +71,7 @@ impl Rerun {
         self.contacted.contains(server)
     }
 
-    /// The answers of servers that were started anew, by the entries of the recorded ones.
+    /// The answers of restarted servers, by the entries of the recorded ones.
     fn answers(&self, live: &Ledger) -> BTreeMap<u64, Message> {
         let keys = Keys::default();
         let mut by_key: BTreeMap<String, VecDeque<Message>> = BTreeMap::new();

@@ -55,7 +55,7 @@ impl Ignore {
         Ok(Self { steps, pattern })
     }
 
-    /// Takes it out of a value. `below` is how many of its steps lead to the value.
+    /// Removes it from a value. `below` is the number of its steps that lead to the value.
     fn apply(&self, value: &mut Value, below: usize) {
         self.walk(value, self.steps.get(below..).unwrap_or_default());
     }
@@ -152,14 +152,14 @@ impl Rules {
         }
     }
 
-    /// Whether all items of a list are treated alike.
+    /// Whether all items of a list are treated the same.
     pub(super) fn is_even(&self, interface: Option<Interface>, key: &str) -> bool {
         !self.of(interface).any(|rule| {
             rule.steps.first().is_some_and(|step| step.is(key)) && matches!(rule.steps.get(1), Some(Step::Key(_)))
         })
     }
 
-    /// Whether a whole part of a request is not compared.
+    /// Whether an entire part of a request is not compared.
     pub(super) fn drops(&self, interface: Option<Interface>, key: &str) -> bool {
         self.of(interface).any(|rule| match &*rule.steps {
             [step] => step.is(key) && rule.pattern.is_none(),

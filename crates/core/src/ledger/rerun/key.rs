@@ -1,6 +1,6 @@
-//! What two requests have in common if they ask the same: a hash of everything that is compared.
+//! The key of a request: a hash of everything that is compared. Equal requests have equal keys.
 //!
-//! A model request repeats the conversation so far. The hash of a message is therefore kept, so that each is looked at once.
+//! A model request repeats the conversation so far. The hash of a message is therefore kept, so that each is hashed once.
 
 use std::collections::BTreeMap;
 
@@ -122,7 +122,7 @@ impl Keys {
         value
     }
 
-    /// `at` is the place in a list, and whether all items of it are treated alike.
+    /// `at` is the place in a list, and whether all its items are treated the same.
     fn blob(
         &mut self,
         request: &Request,
@@ -133,7 +133,7 @@ impl Keys {
         rules: &Rules,
     ) -> String {
         let may_keep = at.is_none_or(|(_, is_even)| is_even);
-        // An interface has keys of its own, but two of them may share one.
+        // Each API has its own keys, but two APIs may share one.
         let name = format!("{:?}/{key}/{}", request.interface, at.is_some());
         if let Some(known) = self.known.get(&(name.clone(), blob)).filter(|_| may_keep) {
             return known.clone();
@@ -151,7 +151,7 @@ impl Keys {
         let mut params = params.map_or_else(|| json!({}), |params| self.clean(params));
         if let Value::Object(map) = &mut params {
             map.remove("_meta");
-            // No arguments are no arguments, however they are written.
+            // Missing, null and empty arguments are equal.
             let is_none = |args: &Value| args.is_null() || args.as_object().is_some_and(Map::is_empty);
             if map.get("arguments").is_some_and(is_none) {
                 map.remove("arguments");

@@ -1,4 +1,4 @@
-//! The exchanges of a ledger, in a form in which they can be found and answered.
+//! The exchanges of a ledger, indexed so that requests can be looked up and answered.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::key::{self, Keys};
 use crate::ledger::derive::{self, mcp};
 use crate::ledger::{Ledger, Message, Side, What};
 
-/// Methods that are compared and required. Everything else of MCP is answered only.
+/// Methods that are compared and required. Other MCP methods are only answered.
 const COMPARED: [&str; 3] = ["tools/call", "resources/read", "prompts/get"];
 
 /// A request of the program that has to come again, or may, and its answer.
@@ -44,7 +44,7 @@ pub(super) struct Asked {
     pub(super) params: Value,
     /// The id in the recording.
     pub(super) id: Value,
-    /// The entries with it and with what it was answered.
+    /// The entries of the request and of its answers.
     pub(super) entries: Vec<u64>,
     pub(super) reply: McpReply,
 }
@@ -60,13 +60,13 @@ pub struct McpReply {
 /// How a request to a server ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum McpEnd {
-    /// A reply. Its id is that of the recording.
+    /// A reply, with its recorded id.
     Reply(Value),
     /// An HTTP response without a message.
     Status(u16),
     /// The response broke off.
     Cut(String),
-    /// The server was gone, or could not be reached.
+    /// The server had exited, or could not be reached.
     Gone(String),
     /// The program did not wait for a reply, or there was none.
     Nothing,
@@ -82,7 +82,7 @@ pub(super) fn is_compared(method: &str) -> bool {
     COMPARED.contains(&method)
 }
 
-/// Everything of a ledger that a program may ask again.
+/// All requests of a ledger that a rerun may repeat.
 #[derive(Debug, Default)]
 pub(super) struct World {
     pub(super) requests: Vec<Recorded>,

@@ -42,7 +42,7 @@ pub(super) fn assemble(events: &[&Value]) -> Option<Assembled> {
                 let delta = event.get("delta").unwrap_or(&Value::Null);
                 copy(delta, body, &["stop_reason", "stop_sequence"]);
                 is_done |= delta.get("stop_reason").is_some_and(|reason| !reason.is_null());
-                // Counts are those of the reply so far, and the first event has some that later ones leave out.
+                // Counts are cumulative, and the first event has some that later ones omit.
                 if let Some(usage) = event.get("usage").and_then(Value::as_object) {
                     let known = body.entry("usage").or_insert_with(|| Value::Object(Map::new()));
                     let keys: Vec<&str> = usage.keys().map(String::as_str).collect();

@@ -1,7 +1,7 @@
 //! `schema` on values of which parts were not recorded.
 //!
-//! Keywords that look into lists and objects are followed as far as those go. What was recorded whole is validated as
-//! always; a keyword that is not followed leaves the answer open.
+//! Keywords about list items and object properties are applied to the recorded parts. A complete value is validated as
+//! usual; any other keyword leaves the result undecided.
 
 use serde_json::Value;
 
@@ -138,7 +138,7 @@ impl Rules<'_> {
         }
     }
 
-    /// What a schema says of each item. It is compiled once for all that were recorded whole.
+    /// Applies a schema to each item. It is compiled once for all complete items.
     fn each<'a>(self, schema: &'a Value, items: &'a [Partial<'a>]) -> impl Iterator<Item = Option<bool>> {
         let is_needed = items.iter().any(|item| matches!(item, Partial::Known(_)));
         let compiled = is_needed.then(|| subschema(schema, self.dialect)).flatten();
@@ -149,7 +149,7 @@ impl Rules<'_> {
     }
 }
 
-/// Some part of `known` holds; one that does decides.
+/// Whether some part of `known` matches; one match decides.
 fn any(known: impl Iterator<Item = Option<bool>>) -> Option<bool> {
     both(known.map(|part| part.map(|holds| !holds))).map(|none| !none)
 }

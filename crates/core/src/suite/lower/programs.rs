@@ -52,7 +52,7 @@ impl Lower<'_> {
         out
     }
 
-    /// A text of a form of its own.
+    /// A text with its own syntax.
     fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(&mut self, node: &Node, key: &str) -> Option<T> {
         let value = node.get(key)?;
         let text = value.text().filter(|text| !text.trim().is_empty())?;
