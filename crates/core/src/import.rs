@@ -100,6 +100,33 @@ words! {
     }
 }
 
+impl Format {
+    /// What a file of this format has, for lists of formats.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Envelope => "traces in mcptest's own format, as `mcptest convert` writes them",
+            Self::Cassette => "recorded runs of `mcptest run --record`",
+            Self::OpenaiChat => "messages of OpenAI Chat Completions, with or without the reply",
+            Self::Anthropic => "messages of Anthropic Messages, with or without the reply",
+            Self::ClaudeCode => "session files and `stream-json` output of Claude Code",
+            Self::Otlp => "OpenTelemetry exports as JSON, one or many",
+            Self::Tau => "results of tau-bench and tau2",
+            Self::OpenaiResponses => "items of OpenAI Responses",
+            Self::Langchain => "messages of LangChain, states of LangGraph",
+            Self::Otel => "OpenTelemetry spans as flat JSON, one per record",
+            Self::Inspect => "logs of Inspect, as .eval or JSON",
+            Self::VercelAi => "messages of the Vercel AI SDK",
+            Self::PydanticAi => "messages of Pydantic AI",
+            Self::Bedrock => "messages of Bedrock Converse and Strands",
+            Self::Adk => "sessions and evaluation sets of the Agent Development Kit",
+            Self::Atif => "trajectories in ATIF",
+            Self::OpenaiAgents => "trace spans of the OpenAI Agents SDK",
+            Self::Langfuse => "observations that Langfuse exports",
+            Self::MockLog => "the log of `mcptest mock`",
+        }
+    }
+}
+
 /// How the values of a file make traces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {

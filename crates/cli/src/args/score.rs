@@ -27,29 +27,7 @@ use crate::report::Choice;
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
-    after_help = "\
-Formats:
-  envelope          traces of this project, as `mcptest convert` writes them
-  cassette          recorded runs of `mcptest run --record`
-  openai-chat       messages of OpenAI Chat Completions, with or without the reply
-  openai-responses  items of OpenAI Responses
-  anthropic         messages of Anthropic Messages, with or without the reply
-  claude-code       session files and `stream-json` output of Claude Code
-  langchain         messages of LangChain, states of LangGraph
-  otlp              OpenTelemetry exports as JSON, one or many
-  otel              OpenTelemetry spans as flat JSON, one per record
-  tau               results of tau-bench and tau2
-  inspect           logs of Inspect as JSON
-
-Exit codes: 0 everything passed or nothing was judged, 1 a check failed or lacked the evidence to
-pass, 2 a record or a file could not be read; the others are still scored.
-
-Examples:
-  mcptest score traces.jsonl
-  mcptest score traces/ --gates gates.yml
-  mcptest score results.json --group-by task_id --outcome reward --outcome-pass 1
-  fetch-traces | mcptest score - --gates gates.yml --output none
-  mcptest score --merge part-1.jsonl part-2.jsonl --gates gates.yml"
+    after_help = score_help()
 )]
 pub(crate) struct Score {
     /// Files, folders, or - for standard input
@@ -156,6 +134,24 @@ impl FromStr for GroupKey {
 /// The requested format; none for `auto`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct From(pub(crate) Option<import::Format>);
+
+/// What follows the options in the help of `mcptest score`.
+fn score_help() -> String {
+    let line = |format: &import::Format| format!("  {:<17} {}\n", format.as_str(), format.about());
+    let formats: String = import::Format::ALL.iter().map(line).collect();
+    format!("Formats:\n{formats}\n{SCORE_NOTES}")
+}
+
+const SCORE_NOTES: &str = "\
+Exit codes: 0 everything passed or nothing was judged, 1 a check failed or lacked the evidence to
+pass, 2 a record or a file could not be read; the others are still scored.
+
+Examples:
+  mcptest score traces.jsonl
+  mcptest score traces/ --gates gates.yml
+  mcptest score results.json --group-by task_id --outcome reward --outcome-pass 1
+  fetch-traces | mcptest score - --gates gates.yml --output none
+  mcptest score --merge part-1.jsonl part-2.jsonl --gates gates.yml";
 
 /// The words that `--from` takes.
 fn formats() -> Vec<&'static str> {
