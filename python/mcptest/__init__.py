@@ -7,10 +7,11 @@ plugin has a marker and a fixture of the same name. See ``docs/python.md`` in th
 from mcptest._engine import __version__
 from mcptest._record import Recording, record
 from mcptest._score import Failure, Gates, GroupResult, Result, Scores, Trace, Verdict, check, score
-from mcptest.errors import CheckFailed, EngineError, GatesWarning, InputError, McptestError, RecordError
+from mcptest.errors import CheckFailed, EditedWarning, EngineError, GatesWarning, InputError, McptestError, RecordError
 
 __all__ = [
     "CheckFailed",
+    "EditedWarning",
     "EngineError",
     "Failure",
     "Gates",

@@ -1,4 +1,7 @@
-"""Recorded traces next to their test, and the lock that lets one process record them."""
+"""Recorded runs next to their test, and the lock that lets one process record them.
+
+The program reads and writes them: they are cassettes like those of suites, with a digest, and ``mcptest cassette`` takes them.
+"""
 
 from __future__ import annotations
 
@@ -6,71 +9,71 @@ import fcntl
 import hashlib
 import json
 import os
-import re
 import tempfile
+import warnings
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO
 
-from mcptest.errors import InputError, RecordError
+from mcptest._engine import ENGINE
+from mcptest._record import Recording
+from mcptest.errors import EditedWarning, InputError, RecordError
 
 
 class Cassettes:
-    """The recorded runs of one test: ``cassettes/FILE/TEST/N.json`` in the folder of the test."""
+    """The recorded runs of one test: ``cassettes/FILE/TEST/pytest/N.json`` in the folder of the test."""
 
-    def __init__(self, test_file: Path, test: str) -> None:
-        """Name the folder of a test."""
+    def __init__(self, test_file: Path, test: str, inputs: dict[str, object]) -> None:
+        """Name the recordings of a test, and what they depend on."""
         self.test = test
-        plain = re.sub(r"[^A-Za-z0-9._-]+", "-", test)
-        if plain != test:
-            plain += "-" + hashlib.sha256(test.encode()).hexdigest()[:8]
-        self._base = test_file.parent
-        self.folder = self._base / "cassettes" / test_file.stem / plain
+        self.key = f"{test_file.resolve()}::{test}"
+        self._inputs = inputs
+        self._base = f"{test_file.parent}{os.sep}"
+        self._of: dict[str, object] = {
+            "file": str(test_file),
+            "test": test,
+            "program": "pytest",
+            "record": "record it with `pytest --mcptest-record`",
+        }
 
-    def shown(self, run: int | None) -> str:
-        """Return the path of a run, or of all runs, for people."""
-        path = self.folder if run is None else self._path(run)
-        return path.relative_to(self._base).as_posix()
+    def _shown(self, text: str) -> str:
+        """Shorten paths to those from the current folder, as pytest shows them."""
+        return text.replace(self._base, os.path.join(os.path.relpath(self._base), "").removeprefix(f".{os.sep}"))
 
-    def _path(self, run: int) -> Path:
-        return self.folder / f"{run}.json"
-
-    def read(self, runs: int) -> list[str]:
-        """Return the recorded runs, all of them."""
-        traces = []
-        for run in range(1, runs + 1):
-            path = self._path(run)
-            try:
-                traces.append(path.read_text(encoding="utf-8"))
-            except FileNotFoundError:
-                raise InputError(
-                    f"run {run} of {self.test} is not recorded: {self.shown(run)} does not exist\n"
-                    "hint: record it with `pytest --mcptest-record`"
-                ) from None
-            except (OSError, UnicodeDecodeError) as error:
-                raise InputError(f"{path}: cannot be read: {error}") from error
-        if self._path(runs + 1).exists():
-            raise InputError(
-                f"{self.test} has more recorded runs than its marker says ({runs})\n"
-                "hint: record it again with `pytest --mcptest-record`, so that no run is left out by choice"
-            )
-        return traces
-
-    def write(self, traces: list[dict[str, Any]]) -> None:
-        """Write the runs of a test, and remove older ones."""
+    def start(self) -> None:
+        """Check that runs can be written."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            for run, trace in enumerate(traces, 1):
-                named = {**trace, "group": self.test, "id": f"{self.test}, run {run}" if len(traces) > 1 else self.test}
-                text = json.dumps(named, indent=1, sort_keys=True, ensure_ascii=False)
-                fresh = self.folder / f".{run}.json.new"
-                fresh.write_text(text + "\n", encoding="utf-8")
-                fresh.replace(self._path(run))
-            for old in self.folder.glob("*.json"):
-                if old.stem.isdigit() and int(old.stem) > len(traces):
-                    old.unlink()
-        except OSError as error:
-            raise RecordError(f"cannot write the recording of {self.test}: {error}") from error
+            ENGINE.call("cassettes.start", self._of)
+        except InputError as error:
+            raise RecordError(self._shown(str(error))) from None
+
+    def read(self, runs: int) -> list[Cassette]:
+        """Return the recorded runs, all of them."""
+        try:
+            found = ENGINE.call("cassettes.load", {"of": self._of, "inputs": self._inputs, "runs": runs})["runs"]
+        except InputError as error:
+            raise InputError(self._shown(str(error))) from None
+        return [Cassette(self._shown(run["path"]), run["text"], run["edited"]) for run in found]
+
+    def write(self, recordings: list[Recording]) -> None:
+        """Write the runs of a test, and remove older ones."""
+        runs = [{"trace": recording.trace, "observed": recording.observed} for recording in recordings]
+        try:
+            ENGINE.call("cassettes.save", {"of": self._of, "inputs": self._inputs, "runs": runs})
+        except InputError as error:
+            raise RecordError(self._shown(str(error))) from None
+
+
+class Cassette:
+    """A recorded run."""
+
+    def __init__(self, path: str, text: str, is_edited: bool) -> None:
+        """Warn about a run that was edited."""
+        self.path = path
+        self.text = text
+        if is_edited:
+            message = f"{path}: this recording was edited after it was recorded, and the edit was accepted"
+            warnings.warn(message, EditedWarning, stacklevel=2)
 
 
 class RecordingLock:
@@ -85,8 +88,14 @@ class RecordingLock:
 
     def __enter__(self) -> RecordingLock:
         """Wait for the lock."""
-        self._path.parent.mkdir(mode=0o700, exist_ok=True)
-        self._file = open(self._path, "a+", encoding="utf-8")
+        folder = self._path.parent
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+            if folder.lstat().st_uid != os.getuid():
+                raise RecordError(f"cannot lock the recording of a test: {folder} belongs to another user")
+            self._file = open(self._path, "a+", encoding="utf-8")
+        except OSError as error:
+            raise RecordError(f"cannot lock the recording of a test: {error}") from error
         fcntl.flock(self._file, fcntl.LOCK_EX)
         self.is_done = _state(self._path, self._session) is not None
         return self
@@ -107,7 +116,7 @@ class RecordingLock:
 
 
 def _lock_path(cassettes: Cassettes) -> Path:
-    name = hashlib.sha256(os.fsencode(cassettes.folder.resolve())).hexdigest()[:32]
+    name = hashlib.sha256(os.fsencode(cassettes.key)).hexdigest()[:32]
     return Path(tempfile.gettempdir()) / f"mcptest-{os.getuid()}" / f"{name}.lock"
 
 

@@ -32,6 +32,8 @@ class Recording:
         """The variables that lead to the proxies. They are set while the block runs."""
         self.notes: list[str] = []
         """What is unknown about the trace, and why."""
+        self.observed: dict[str, Any] = {}
+        """What the servers reported about themselves and their tools, once the block has ended."""
         self._trace: dict[str, Any] | None = None
 
     @property
@@ -72,7 +74,9 @@ class Recording:
                 "hint: record one block after the other, or in processes of their own"
             )
         try:
-            params: dict[str, object] = {"servers": self._servers, "environment": dict(os.environ), "folder": os.getcwd()}
+            # What is not UTF-8 cannot be JSON, and leads nowhere.
+            known = {name: value for name, value in os.environ.items() if _is_text(name) and _is_text(value)}
+            params: dict[str, object] = {"servers": self._servers, "environment": known, "folder": os.getcwd()}
             try:
                 started = ENGINE.call("record.start", params)
             except InputError as error:
@@ -108,7 +112,12 @@ class Recording:
                 raise RecordError(str(failure)) from None
             return
         self._trace = finished["trace"]
+        self.observed = finished["observed"]
         self.notes = finished["notes"]
+
+
+def _is_text(value: str) -> bool:
+    return not any("\udc80" <= sign <= "\udcff" for sign in value)
 
 
 def _command(name: str, place: str | Sequence[str]) -> str:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+import hashlib
+import inspect
+import json
 import os
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mcptest._cassettes import Cassettes
-from mcptest._score import Gates, load_gates
+from mcptest._score import Gates, load_gates, options, report
 from mcptest.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,6 +23,9 @@ if TYPE_CHECKING:
 # The checks of one run, and of all runs together, in the order of reports.
 _OF_A_RUN = ("expect", "trajectory", "trajectory_axes", "golden_path", "recovery", "narrative")
 _OF_ALL_RUNS = ("stability", "reliability")
+
+# As in suites.
+_MAX_RUNS = 100_000
 
 
 @dataclass(frozen=True)
@@ -34,9 +42,13 @@ class Check:
         """Whether a failure of this run is for `reliability` to judge."""
         return self.run is not None and self.test.at_least is not None
 
-    def name(self, cassettes: Cassettes) -> str:
-        """Return what the report calls the traces."""
-        return cassettes.shown(self.run)
+    def judge(self, cassettes: Cassettes) -> str | None:
+        """Judge the recorded runs and return what the terminal would show, or None if they pass."""
+        runs = cassettes.read(self.test.runs)
+        if self.run is not None:
+            runs = [runs[self.run - 1]]
+        name = runs[0].path if self.run is not None else os.path.dirname(runs[0].path)
+        return report([run.text for run in runs], self.gates, name, options(group_by="test", format="cassette"))
 
 
 @dataclass(frozen=True)
@@ -62,19 +74,33 @@ class RecordedTest:
             raise InputError(f"the marker `mcptest` has no argument {unknown[0]!r}\nhint: it has gates, {', '.join(known)}")
         if gates is None:
             raise InputError("the marker `mcptest` has no gates\nhint: @pytest.mark.mcptest(gates='gates.yml')")
-        if not isinstance(gates, Mapping):
-            gates = folder / os.fspath(gates)
+        if isinstance(gates, (str, os.PathLike)):
+            gates = folder / gates
         runs, at_least = others.get("runs", 1), others.get("at_least")
         if not isinstance(runs, int) or isinstance(runs, bool) or runs < 1:
             raise InputError(f"runs is a whole number from 1, not {runs!r}")
+        if runs > _MAX_RUNS:
+            raise InputError(f"runs is at most {_MAX_RUNS}, not {runs}")
         loaded = load_gates(gates)
         if at_least is not None:
             if isinstance(at_least, bool) or not isinstance(at_least, (int, float)) or not 0 < at_least < 1:
                 raise InputError(f"at_least is a pass rate between 0 and 1, not {at_least!r}")
             loaded["reliability"] = {**(loaded.get("reliability") or {}), "at_least": at_least}
             loaded = load_gates(loaded)
+        if "stability" in loaded and runs == 1:
+            raise InputError("`stability` compares runs, and this test has one\nhint: set runs=2 or more")
         servers = others.get("servers") or {}
         return cls(loaded, runs, at_least, servers, others.get("model", "required"))
+
+    def inputs(self, function: Callable[..., object], parameters: Mapping[str, object]) -> dict[str, object]:
+        """Return what a recording depends on, except for code that the test calls. Recordings of other inputs are stale."""
+        found: dict[str, object] = {"model": self.model, "servers": {name: {} for name in self.servers}}
+        code = _code(function)
+        if code is not None:
+            found["code_sha256"] = _hash(code)
+        if parameters:
+            found["parameters_sha256"] = _hash(_plain(parameters))
+        return found
 
     def checks(self) -> list[Check]:
         """Return the checks of every run, and those of all runs together."""
@@ -93,3 +119,33 @@ class RecordedTest:
         if not checks:
             raise InputError("these gates judge nothing")
         return checks
+
+
+def _code(function: Callable[..., object]) -> object:
+    """Return the statements of a function, the same for every layout and every version of Python; None without its source."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(function)))).body[0]
+    except (OSError, SyntaxError, TypeError):
+        return None
+    return _shape(tree.body) if isinstance(tree, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
+
+
+def _shape(node: object) -> object:
+    if isinstance(node, ast.AST):
+        # Fields without a value come and go with versions.
+        fields = [(name, value) for name, value in ast.iter_fields(node) if value is not None and value != []]
+        return [type(node).__name__, *([name, _shape(value)] for name, value in fields if name not in ("kind", "type_comment"))]
+    return [_shape(one) for one in node] if isinstance(node, list) else repr(node)
+
+
+def _plain(value: object) -> object:
+    """Return a value as JSON. Of objects, only their types: how they are shown may differ from process to process."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    return value if value is None or isinstance(value, (str, int, float)) else type(value).__qualname__
+
+
+def _hash(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

@@ -150,9 +150,9 @@ def check(trace: Trace, gates: Gates, *, name: str = "trace") -> None:
         raise CheckFailed(text)
 
 
-def report(traces: Iterable[Trace], gates: Gates, name: str) -> str | None:
+def report(traces: Iterable[Trace], gates: Gates, name: str, given: Sequence[str] = ()) -> str | None:
     """Judge traces and return what the terminal would show, or None if they pass."""
-    with Session(gates, [], name=name, report=True) as session:
+    with Session(gates, given, name=name, report=True) as session:
         for _ in session.add_all(traces):
             pass
         _, end = session.finish()
@@ -244,7 +244,9 @@ def gates_param(gates: Gates) -> dict[str, object]:
     if isinstance(gates, Mapping):
         encode(gates, "the gates")
         return {"text": json.dumps(gates, indent=2, ensure_ascii=False), "folder": os.getcwd()}
-    return {"path": os.path.abspath(os.fspath(gates))}
+    if not isinstance(gates, (str, os.PathLike)):
+        raise InputError(f"gates are a dictionary or the path of a file, not {type(gates).__name__}")
+    return {"path": os.path.abspath(gates)}
 
 
 def load_gates(gates: Gates) -> dict[str, Any]:

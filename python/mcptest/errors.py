@@ -21,5 +21,9 @@ class CheckFailed(AssertionError):
     """A trace did not pass. The message is what the terminal would show."""
 
 
+class EditedWarning(UserWarning):
+    """A recording that was edited, with the edit accepted by ``mcptest cassette accept``."""
+
+
 class GatesWarning(UserWarning):
     """A gates file that can be used but looks like a mistake."""

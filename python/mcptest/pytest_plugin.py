@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import uuid
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal
 
 import pytest
 from _pytest.runner import runtestprotocol
@@ -18,12 +19,11 @@ from _pytest.runner import runtestprotocol
 from mcptest._cassettes import Cassettes, RecordingLock
 from mcptest._record import Recording
 from mcptest._recorded_test import Check, RecordedTest
-from mcptest._score import report
 from mcptest._suite_items import SuiteFile
 from mcptest.errors import McptestError
 
 _PARAMETER = "_mcptest_check"
-_RECORDING = pytest.StashKey[Recording]()
+_RECORDING = pytest.StashKey["Recording | None"]()
 _SESSION = pytest.StashKey[str]()
 
 
@@ -54,10 +54,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marker = metafunc.definition.get_closest_marker("mcptest")
     if marker is None:
         return
+    checks: list[Check] = []
     try:
         checks = RecordedTest.of(marker, metafunc.definition.path).checks()
+        wrong = None
     except McptestError as error:
-        pytest.fail(f"{metafunc.definition.name}: {error}", pytrace=False)
+        wrong = f"{metafunc.definition.name}: {error}"
+    if wrong is not None:
+        pytest.fail(wrong, pytrace=False)
     metafunc.fixturenames.append(_PARAMETER)
     metafunc.parametrize(_PARAMETER, checks, ids=[check.id for check in checks], indirect=True)
 
@@ -93,7 +97,8 @@ def _cassettes(item: pytest.Item, check: Check) -> Cassettes:
     parameters = item.callspec.id.removesuffix(check.id).removesuffix("-")
     names = [node.name for node in item.listchain() if isinstance(node, pytest.Class)]
     names.append(item.originalname + (f"[{parameters}]" if parameters else ""))
-    return Cassettes(item.path, ".".join(names))
+    values = {name: value for name, value in item.callspec.params.items() if name != _PARAMETER}
+    return Cassettes(item.path, ".".join(names), check.test.inputs(item.function, values))
 
 
 class _NoItem:
@@ -106,6 +111,16 @@ class _NoItem:
         return self._chain
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Refuse what cannot be recorded: it would run without being judged."""
+    if item.get_closest_marker("mcptest") is not None and _check_of(item) is None:
+        pytest.fail(
+            "the marker `mcptest` has no effect here: this test would call its model, and nothing would be judged\n"
+            "hint: mark a test function or a method of a plain class, not a method of unittest.TestCase or a parameter",
+            pytrace=False,
+        )
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """Record all runs of a test before its first item is judged."""
@@ -113,25 +128,46 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     if check is None or not isinstance(item, pytest.Function):
         return None
     if item.config.getoption("--mcptest-record"):
-        cassettes = _cassettes(item, check)
-        with RecordingLock(cassettes, item.config.stash[_SESSION]) as lock:
-            if not lock.is_done:
-                reports = _record(item, check.test, cassettes, nextitem)
-                failed = next((one for one in reports if one.failed), None)
-                if failed is not None:
-                    lock.done(f"the recording failed: {_reason(failed)}")
-                if reports:
-                    _log(item, reports)
-                    return True
-                lock.done("")
-    # The recorded traces are judged. The fixtures of the agent are not needed for that.
+        reports: list[pytest.TestReport] = []
+        call = _call(lambda: reports.extend(_recorded(item, check)), "call")
+        if call.excinfo is not None:
+            reports.append(_report(item, call))
+        if reports:
+            # The fixtures of modules are kept for the next run, and there is none.
+            call = _call(lambda: item.session._setupstate.teardown_exact(nextitem), "teardown")
+            if call.excinfo is not None:
+                reports.append(_report(item, call))
+            _log(item, reports)
+            return True
+    # The recorded runs are judged. The fixtures of the agent are not needed for that.
     item.fixturenames = []
     item._initrequest()
     return None
 
 
+def _call(work: Callable[[], None], when: Literal["call", "teardown"]) -> pytest.CallInfo[None]:
+    return pytest.CallInfo.from_call(work, when=when, reraise=(pytest.exit.Exception, KeyboardInterrupt))
+
+
+def _recorded(item: pytest.Function, check: Check) -> list[pytest.TestReport]:
+    """Record a test unless another process has. Returns what was not a pass."""
+    cassettes = _cassettes(item, check)
+    with RecordingLock(cassettes, item.config.stash[_SESSION]) as lock:
+        if lock.is_done:
+            return []
+        reports = _record(item, check.test, cassettes)
+        failed = next((one for one in reports if one.failed), None)
+        if failed is not None:
+            lock.done(f"the recording failed: {_reason(failed)}")
+        elif not reports:
+            lock.done("")
+        return reports
+
+
 def _reason(report: pytest.TestReport) -> str:
-    return report.longreprtext.strip().splitlines()[-1] if report.longreprtext.strip() else report.when or ""
+    """Return the line of a report that says what went wrong."""
+    lines = report.longreprtext.strip().splitlines() or [report.when or "unknown"]
+    return next((line for line in lines if line.startswith("error")), lines[-1])
 
 
 def _log(item: pytest.Item, reports: list[pytest.TestReport]) -> None:
@@ -142,33 +178,37 @@ def _log(item: pytest.Item, reports: list[pytest.TestReport]) -> None:
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
 
 
-def _record(
-    item: pytest.Function, test: RecordedTest, cassettes: Cassettes, nextitem: pytest.Item | None
-) -> list[pytest.TestReport]:
+def _record(item: pytest.Function, test: RecordedTest, cassettes: Cassettes) -> list[pytest.TestReport]:
     """Record all runs. Fixtures are set up for each, inside of its recording. Returns what was not a pass."""
-    traces = []
+    recordings: list[Recording] = []
     for run in range(1, test.runs + 1):
-        recording = Recording(test.servers, test.model)
         reports: list[pytest.TestReport] = []
         item._initrequest()
 
-        def record_run(recording: Recording = recording, reports: list[pytest.TestReport] = reports) -> None:
+        def record_run(reports: list[pytest.TestReport] = reports) -> None:
+            if not recordings:
+                cassettes.start()
+            recording = Recording(test.servers, test.model)
             with recording:
                 item.stash[_RECORDING] = recording
                 following: Any = _NoItem(item)
                 reports += runtestprotocol(item, log=False, nextitem=following)
                 if any(not one.passed for one in reports):
                     raise _NotRecorded
+            recordings.append(recording)
+            if len(recordings) == test.runs:
+                cassettes.write(recordings)
 
-        call = pytest.CallInfo.from_call(record_run, when="call")
-        del item.stash[_RECORDING]
+        try:
+            call = _call(record_run, "call")
+        finally:
+            item.stash.setdefault(_RECORDING, None)
+            del item.stash[_RECORDING]
         if call.excinfo is not None:
             if not isinstance(call.excinfo.value, _NotRecorded):
                 reports = [one for one in reports if one.when != "call"]
                 reports.append(_report(item, call, run))
             return reports
-        traces.append(recording.trace)
-    cassettes.write(traces)
     return []
 
 
@@ -176,11 +216,11 @@ class _NotRecorded(Exception):
     """A run that did not end well. Its reports say why."""
 
 
-def _report(item: pytest.Item, call: pytest.CallInfo[None], run: int) -> pytest.TestReport:
+def _report(item: pytest.Item, call: pytest.CallInfo[None], run: int | None = None) -> pytest.TestReport:
     error = call.excinfo.value if call.excinfo is not None else None
     found = pytest.TestReport.from_item_and_call(item, call)
     if isinstance(error, McptestError):
-        found.longrepr = f"run {run} was not recorded\n{error}"
+        found.longrepr = f"{'the test' if run is None else f'run {run}'} was not recorded\n{error}"
     return found
 
 
@@ -203,17 +243,16 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 def _judge(check: Check, cassettes: Cassettes, item: pytest.Item) -> None:
-    try:
-        failed = RecordingLock.failure(cassettes, item.config.stash[_SESSION])
-        if failed:
-            pytest.fail(failed, pytrace=False)
-        traces = cassettes.read(check.test.runs)
-        chosen = traces if check.run is None else [traces[check.run - 1]]
-        text = report(chosen, check.gates, check.name(cassettes))
-    except McptestError as error:
-        pytest.fail(str(error), pytrace=False)
+    text = RecordingLock.failure(cassettes, item.config.stash[_SESSION])
+    is_absorbed = False
+    if not text:
+        try:
+            text = check.judge(cassettes)
+            is_absorbed = check.is_absorbed
+        except McptestError as error:
+            text = str(error)
     if text is None:
         return
-    if check.is_absorbed:
+    if is_absorbed:
         pytest.xfail(f"this run failed, and `at_least` judges how often runs may\n{text}")
     pytest.fail(text, pytrace=False)

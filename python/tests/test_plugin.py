@@ -1,10 +1,13 @@
 """The pytest plugin: agent tests that are recorded once and judged from then on, and suites as tests."""
 
 import json
+import subprocess
 import textwrap
 from pathlib import Path
 
 import pytest
+
+from mcptest._engine import binary
 
 SUPPORT = Path(__file__).parent
 
@@ -23,6 +26,9 @@ def agent():
 def test_note(agent, mcptest):
     mcptest.answer = agent.run({prompt!r}, mcptest.url("notes"))
 """
+
+# Where the recordings of `test_note` are.
+CASSETTES = "cassettes/test_agent.py/test-note-4aa671e1/pytest"
 
 GATES = """
 trajectory:
@@ -68,8 +74,8 @@ def test_a_test_is_recorded_once_and_judged_offline_from_then_on(folder, model):
     result.assert_outcomes(failed=4)
     result.stdout.fnmatch_lines(
         [
-            "run 1 of test_note is not recorded: cassettes/test_agent/test_note/1.json does not exist",
-            "hint: record it with `pytest --mcptest-record`",
+            f"error[[]no-recording[]]: there is no recording of this run: {CASSETTES}/1.json",
+            "*hint: record it with `pytest --mcptest-record`",
         ]
     )
     result.stdout.no_fnmatch_line("*AGENT CODE RUNS*")
@@ -77,16 +83,18 @@ def test_a_test_is_recorded_once_and_judged_offline_from_then_on(folder, model):
 
     run(pytester, "--mcptest-record").assert_outcomes(passed=4)
     assert len(model.requests) == 4
-    recorded = {path.name: path.read_bytes() for path in Path("cassettes/test_agent/test_note").iterdir()}
+    recorded = {path.name: path.read_bytes() for path in Path(CASSETTES).iterdir()}
     assert sorted(recorded) == ["1.json", "2.json"]
-    trace = json.loads(recorded["2.json"])
-    assert (trace["id"], trace["group"], trace["answer_source"]) == ("test_note, run 2", "test_note", "program")
+    cassette = json.loads(recorded["2.json"])
+    assert (cassette["mcptest"], cassette["test"], cassette["model"], cassette["run"]) == (2, "test_note", "pytest", 2)
+    assert cassette["trace"]["answer_source"] == "program"
+    assert [tool["name"] for tool in cassette["observed"]["servers"]["notes"]["tools"]] == ["delete_note", "search"]
 
     # The agent cannot run: its model is gone, and so is its code.
     pytester.makepyfile(test_agent=Path("test_agent.py").read_text().replace("return Agent()", "raise ValueError"))
     run(pytester).assert_outcomes(passed=4)
     assert len(model.requests) == 4
-    assert {path.name: path.read_bytes() for path in Path("cassettes/test_agent/test_note").iterdir()} == recorded
+    assert {path.name: path.read_bytes() for path in Path(CASSETTES).iterdir()} == recorded
 
 
 def test_a_failure_shows_what_the_terminal_shows(folder, model):
@@ -98,9 +106,9 @@ def test_a_failure_shows_what_the_terminal_shows(folder, model):
     for one in (result, again):
         report = one.stdout.str()
         shown = textwrap.dedent(
-            """\
-            cassettes/test_agent/test_note/1.json
-            ✗ FAIL      test_note
+            f"""\
+            {CASSETTES}/1.json
+            ✗ FAIL      test_note [pytest] #1
                 ✗ narrative: 2 of 2 claims without a call, 1 tool unmentioned, divergence 1.00
                   "deleted the note": no call did this (it takes one to delete, remove, destroy or drop);
                     nearest: search (tool_calls[0]) only reads
@@ -108,7 +116,7 @@ def test_a_failure_shows_what_the_terminal_shows(folder, model):
                     search (tool_calls[0]) only reads
                 it said: "I deleted the note and sent an email."
                 evidence, of 1 call:
-                  [0] search {"q":"rain"} → ok: {"id":7,"text":"rain"}
+                  [0] search {{"q":"rain"}} → ok: {{"id":7,"text":"rain"}}
 
             1 trace: 1 failed
             """
@@ -138,14 +146,14 @@ def test_workers_record_a_test_once(folder, model, workers):
 def test_a_run_that_fails_while_recording_keeps_the_old_recording(folder, model):
     pytester = folder()
     run(pytester, "--mcptest-record").assert_outcomes(passed=2)
-    before = Path("cassettes/test_agent/test_note/1.json").read_bytes()
+    before = Path(CASSETTES, "1.json").read_bytes()
     text = Path("test_agent.py").read_text()
     pytester.makepyfile(test_agent=text + "\n    assert mcptest.answer == 'something else'\n")
     result = run(pytester, "--mcptest-record")
     result.assert_outcomes(failed=2)
     result.stdout.fnmatch_lines(["*assert mcptest.answer == 'something else'*", "the recording failed: *"])
     assert len(model.requests) == 4
-    assert Path("cassettes/test_agent/test_note/1.json").read_bytes() == before
+    assert Path(CASSETTES, "1.json").read_bytes() == before
 
 
 def test_an_agent_that_goes_past_the_proxies_is_reported(folder, model):
@@ -163,12 +171,150 @@ def test_an_agent_that_goes_past_the_proxies_is_reported(folder, model):
     assert not Path("cassettes").exists()
 
 
+def test_an_edited_recording_is_an_error_until_the_edit_is_accepted(folder, model):
+    pytester = folder(prompt="LIE")
+    run(pytester, "--mcptest-record").assert_outcomes(passed=1, failed=1)
+    path = Path(CASSETTES, "1.json")
+    path.write_text(path.read_text().replace("I deleted the note and sent an email.", "The note is about rain."))
+    result = run(pytester)
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            f"error[[]edited-cassette[]]: {path}: was edited after it was recorded: its digest does not match",
+            "*hint: restore the file, or record it with `pytest --mcptest-record`; to keep the edit: mcptest cassette accept *",
+        ]
+    )
+    subprocess.run([binary(), "cassette", "accept", path], check=True, stdout=subprocess.DEVNULL)
+    result = run(pytester)
+    result.assert_outcomes(passed=2, warnings=2)
+    result.stdout.fnmatch_lines(["*EditedWarning: *: this recording was edited after it was recorded, and the edit was accepted"])
+    run(pytester, "--mcptest-record").assert_outcomes(passed=1, failed=1)
+    run(pytester).assert_outcomes(passed=1, failed=1)
+
+
+def test_a_recording_of_another_run_or_test_is_an_error(folder, model):
+    pytester = folder(runs=2)
+    run(pytester, "--mcptest-record").assert_outcomes(passed=4)
+    Path(CASSETTES, "2.json").write_bytes(Path(CASSETTES, "1.json").read_bytes())
+    result = run(pytester)
+    result.assert_outcomes(failed=4)
+    result.stdout.fnmatch_lines(["*error[[]broken-cassette[]]: *: holds run 1 of `test_note` on `pytest`, not run 2 of *"])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "change"),
+    [
+        ("What is the note about?", "What is it about?", "the code of the test has changed"),
+        ('"notes": [', '"other": [', "`servers.notes` was *"),
+        ("runs=1", "runs=1, model='unseen'", '`model` was "required" and is "unseen"'),
+        ("def test_note", "def test_renamed", None),
+        ('("notes"))', '(\n        "notes",  # the server\n    ))', ""),
+    ],
+)
+def test_a_recording_of_another_test_is_stale(folder, model, before, after, change):
+    pytester = folder()
+    run(pytester, "--mcptest-record").assert_outcomes(passed=2)
+    text = Path("test_agent.py").read_text()
+    assert before in text
+    pytester.makepyfile(test_agent=text.replace(before, after))
+    result = run(pytester)
+    if change == "":
+        result.assert_outcomes(passed=2)
+        return
+    result.assert_outcomes(failed=2)
+    stale = f"*error[[]stale-cassette[]]: {CASSETTES}/1.json: stale: {change}*"
+    result.stdout.fnmatch_lines(["*error[[]no-recording[]]: *" if change is None else stale])
+
+
+def test_changed_parameters_make_a_recording_stale(folder, model):
+    pytester = folder()
+    text = Path("test_agent.py").read_text().replace("def test_note(agent,", "def test_note(case, agent,")
+    text = text.replace("'What is the note about?'", "case['prompt']")
+    mark = '@pytest.mark.parametrize("case", [{"prompt": "What?"}])\n'
+    pytester.makepyfile(test_agent=text.replace("@pytest.mark.mcptest", mark + "@pytest.mark.mcptest"))
+    run(pytester, "--mcptest-record").assert_outcomes(passed=2)
+    run(pytester).assert_outcomes(passed=2)
+    mark = mark.replace("What?", "Why? LIE")
+    pytester.makepyfile(test_agent=text.replace("@pytest.mark.mcptest", mark + "@pytest.mark.mcptest"))
+    result = run(pytester)
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["*: stale: the parameters of the test have changed"])
+
+
+def test_equal_names_in_two_files_have_recordings_of_their_own(folder, model):
+    pytester = folder()
+    pytester.makepyfile(test_other=Path("test_agent.py").read_text().replace("about?", "about? LIE"))
+    run(pytester, "--mcptest-record").assert_outcomes(passed=3, failed=1)
+    run(pytester).assert_outcomes(passed=3, failed=1)
+
+
+def test_recordings_that_cannot_be_written_are_reported_before_a_model_is_called(folder, model):
+    pytester = folder()
+    Path("cassettes").write_text("not a folder")
+    result = run(pytester, "--mcptest-record")
+    result.assert_outcomes(failed=2)
+    error = "error[[]unusable-cassette-folder[]]: *cassettes: cannot be used: *"
+    result.stdout.fnmatch_lines(["run 1 was not recorded", error, f"the recording failed: {error}"])
+    assert model.requests == []
+
+
+def test_other_tests_run_after_a_failed_recording(folder, model):
+    pytester = folder()
+    broken = Path("test_agent.py").read_text() + "\n    raise ValueError\n"
+    pytester.makepyfile(test_agent=broken, test_later="def test_later(): pass")
+    run(pytester, "--mcptest-record").assert_outcomes(failed=2, passed=1)
+
+
+def test_an_interrupted_recording_records_nothing_more(folder, model):
+    pytester = folder(runs=2)
+    pytester.makepyfile(test_agent=Path("test_agent.py").read_text() + "\n    raise KeyboardInterrupt\n")
+    result = run(pytester, "--mcptest-record")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert len(model.requests) == 2
+    assert not Path("cassettes").exists()
+
+
+def test_a_skipped_test_is_not_recorded(folder, model):
+    pytester = folder()
+    pytester.makepyfile(test_agent=Path("test_agent.py").read_text() + "\n    pytest.skip('not today')\n")
+    run(pytester, "--mcptest-record").assert_outcomes(skipped=2)
+    run(pytester).assert_outcomes(failed=2)
+
+
+def test_another_worker_records_a_test_whose_worker_was_killed(folder, model):
+    pytest.importorskip("xdist")
+    pytester = folder(runs=2)
+    once = "\n    import os, pathlib\n    if not pathlib.Path('died').exists():\n"
+    once += "        pathlib.Path('died').touch()\n        os.kill(os.getpid(), 9)\n"
+    pytester.makepyfile(test_agent=Path("test_agent.py").read_text() + once)
+    result = run(pytester, "--mcptest-record", "-n", "4")
+    result.assert_outcomes(passed=3, failed=1)
+    result.stdout.fnmatch_lines(["*worker 'gw*' crashed while running 'test_agent.py::test_note*"])
+    run(pytester).assert_outcomes(passed=4)
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "import unittest\nclass TestX(unittest.TestCase):\n    @MARK\n    def test_x(self): pass\n",
+        "@pytest.mark.parametrize('x', [pytest.param(1, marks=MARK)])\ndef test_x(x): pass\n",
+    ],
+)
+def test_a_marker_without_effect_is_an_error(pytester, test):
+    pytester.makepyfile("import pytest\nMARK = pytest.mark.mcptest(gates={'narrative': {}})\n" + test)
+    result = run(pytester)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["the marker `mcptest` has no effect here: *"])
+
+
 def test_runs_cannot_be_left_out_or_made_up(folder, model):
     pytester = folder(runs=2)
     run(pytester, "--mcptest-record").assert_outcomes(passed=4)
     result = run(folder(runs=1))
     result.assert_outcomes(failed=2)
-    result.stdout.fnmatch_lines(["test_note has more recorded runs than its marker says (1)"])
+    result.stdout.fnmatch_lines(
+        [f"error[[]stale-cassette[]]: {CASSETTES}/2.json: stale: it is one of more recorded runs than the 1 of the test"]
+    )
     run(folder(runs=3)).assert_outcomes(failed=6)
     run(folder(runs=1), "--mcptest-record").assert_outcomes(passed=2)
     run(pytester).assert_outcomes(passed=2)
@@ -191,9 +337,9 @@ class TestNotes:
     pytester.makepyfile(test_agent=text)
     run(pytester, "--mcptest-record").assert_outcomes(passed=1, failed=1)
     run(pytester).assert_outcomes(passed=1, failed=1)
-    assert sorted(path.name[:27] for path in Path("cassettes/test_agent").iterdir()) == [
-        "TestNotes.test_note-What--c",
-        "TestNotes.test_note-Why-LIE",
+    assert sorted(path.name[:-9] for path in Path("cassettes/test_agent.py").iterdir()) == [
+        "testnotes-test-note-what",
+        "testnotes-test-note-why-lie",
     ]
 
 
@@ -203,8 +349,11 @@ class TestNotes:
         ("", "the marker `mcptest` has no gates"),
         ("gates='missing.yml'", "*error[[]no-such-file[]]: *missing.yml: no such file or folder"),
         ("gates={'narativ': {}}", "*error[[]unknown-key[]]: unknown key `narativ` in a gates file"),
+        ("gates=[{'narrative': {}}]", "*gates are a dictionary or the path of a file, not list"),
+        ("gates={'stability': {}}", "*`stability` compares runs, and this test has one"),
         ("gates={'narrative': {}}, run=3", "*the marker `mcptest` has no argument 'run'"),
         ("gates={'narrative': {}}, runs=0", "*runs is a whole number from 1, not 0"),
+        ("gates={'narrative': {}}, runs=100001", "*runs is at most 100000, not 100001"),
         ("gates={'narrative': {}}, at_least=90", "*at_least is a pass rate between 0 and 1, not 90"),
     ],
 )

@@ -73,6 +73,11 @@ def test_without_a_model_only_tools_are_recorded(notes):
     assert "witness" not in run.trace["tool_calls"][0]
 
 
+def test_a_block_of_which_nothing_can_be_seen_is_an_error():
+    with pytest.raises(mcptest.RecordError, match=r"error\[model-unseen\]"), mcptest.record(model="unseen"):
+        pass
+
+
 def test_a_block_that_raises_gives_a_trace_that_never_passes(model, notes):
     before = dict(os.environ)
     run = mcptest.record({"notes": notes})

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use mcptest_core::cassette;
 pub use mcptest_core::cassette::{OLDEST, Unreadable, VERSION, fingerprint};
-use mcptest_core::diag::Code;
+use mcptest_core::diag::{Code, shell_word};
 use mcptest_core::json;
 use mcptest_core::redact::short_hash;
 use mcptest_core::trace::Trace;
@@ -136,6 +136,27 @@ impl CassetteError {
             Self::Linked { .. } => Code::SymbolicLink,
             Self::Locked { .. } => Code::RecordingInProgress,
             Self::Taken { .. } => Code::FileExists,
+        }
+    }
+
+    /// What to do about it. `record` says how to record the run.
+    pub fn hint(&self, record: &str) -> String {
+        match self {
+            Self::Missing { .. } | Self::Stale { .. } | Self::Version { .. } => record.to_owned(),
+            Self::Broken { .. } | Self::Contradictory { .. } | Self::Ledger { .. } => {
+                format!("restore the file, or {record}")
+            }
+            Self::Edited { path } => {
+                let accept = shell_word(&path.to_string_lossy())
+                    .map_or_else(String::new, |path| format!("; to keep the edit: mcptest cassette accept {path}"));
+                format!("restore the file, or {record}{accept}")
+            }
+            Self::Taken { .. } => "remove them first: `mcptest cassette prune`".to_owned(),
+            Self::Unkept { .. } => "make the tools of this test return less".to_owned(),
+            Self::Locked { .. } => "wait until it finishes".to_owned(),
+            Self::Linked { .. } => "replace it with a regular file or folder; only replay follows links".to_owned(),
+            Self::Io { what: "read", .. } => "check that it is a regular file and readable".to_owned(),
+            Self::Io { .. } => "check that the folder is writable and the disk has space".to_owned(),
         }
     }
 
@@ -332,6 +353,10 @@ fn differ(path: &str, recorded: Option<&Value>, now: Option<&Value>, out: &mut V
         // Showing two hashes would not help.
         (Some(_), Some(_)) if path == "model.script_sha256" => {
             out.push("the model's script has changed".to_owned());
+        }
+        (Some(_), Some(_)) if path == "code_sha256" => out.push("the code of the test has changed".to_owned()),
+        (Some(_), Some(_)) if path == "parameters_sha256" => {
+            out.push("the parameters of the test have changed".to_owned());
         }
         (old, new) => {
             let shown = |side: Option<&Value>| {

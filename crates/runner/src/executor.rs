@@ -731,29 +731,6 @@ fn record_command(Planned { file, cell, runs }: &Planned<'_>) -> String {
 
 /// The error of a cassette with its hint.
 fn trouble(error: &CassetteError, replayed: Option<&Planned<'_>>) -> RunError {
-    let record = || match replayed {
-        Some(planned) => record_command(planned),
-        None => "re-record it with --record".to_owned(),
-    };
-    let hint = match error {
-        CassetteError::Missing { .. } | CassetteError::Stale { .. } | CassetteError::Version { .. } => record(),
-        CassetteError::Broken { .. } | CassetteError::Contradictory { .. } | CassetteError::Ledger { .. } => {
-            format!("restore the file, or {}", record())
-        }
-        CassetteError::Edited { path } => {
-            let accept = shell_word(&path.to_string_lossy());
-            let accept =
-                accept.map_or_else(String::new, |path| format!("; to keep the edit: mcptest cassette accept {path}"));
-            format!("restore the file, or {}{accept}", record())
-        }
-        CassetteError::Taken { .. } => "remove them first: `mcptest cassette prune`".to_owned(),
-        CassetteError::Unkept { .. } => "make the tools of this test return less".to_owned(),
-        CassetteError::Locked { .. } => "wait until it finishes".to_owned(),
-        CassetteError::Linked { .. } => {
-            "replace it with a regular file or folder; only replay follows links".to_owned()
-        }
-        CassetteError::Io { what: "read", .. } => "check that it is a regular file and readable".to_owned(),
-        CassetteError::Io { .. } => "check that the folder is writable and the disk has space".to_owned(),
-    };
-    RunError::new(error.to_string()).code(error.code()).hint(hint)
+    let record = replayed.map_or_else(|| "re-record it with --record".to_owned(), record_command);
+    RunError::new(error.to_string()).code(error.code()).hint(error.hint(&record))
 }

@@ -108,10 +108,11 @@ def test_an_agent_is_recorded_and_replayed(pytester, model, notes, agent, worker
     asked = len(model.requests)
     assert asked == 4
     for run in (1, 2):
-        trace = json.loads(Path(f"cassettes/test_agent/test_note/{run}.json").read_text())
+        (path,) = Path("cassettes/test_agent.py").glob(f"*/pytest/{run}.json")
+        trace = json.loads(path.read_text())["trace"]
         assert [(call["name"], call["server"], call["witness"]) for call in trace["tool_calls"]] == [("search", "notes", "both")]
         assert trace["final_response"] == "The note is about rain."
     # Nothing of the agent is needed any more, not even its packages.
-    pytester.makepyfile(test_agent="async def run(*_): raise ValueError\n" + TEST.format(notes=notes))
+    pytester.makepyfile(test_agent="async def run(*_): raise ValueError\n\n" + TEST.format(notes=notes))
     pytester.runpytest_subprocess(*QUIET, *workers).assert_outcomes(passed=5)
     assert len(model.requests) == asked

@@ -4,6 +4,7 @@
 //! Requests are answered in order. Scoring and recording go on in the background between requests: `scoring` and `recording`
 //! have one session each. When standard input ends, all sessions end.
 
+mod cassettes;
 mod protocol;
 mod recording;
 mod scoring;
@@ -112,6 +113,9 @@ impl Sessions<'_, '_> {
                 let recorded = self.recording.remove(&end.session).ok_or_else(|| unknown(end.session))?;
                 recorded.finish(end).map(Answer::Value)
             }
+            Request::CassettesStart(of) => cassettes::start(&of).map(Answer::Value),
+            Request::CassettesSave(asked) => cassettes::save(asked).map(Answer::Value),
+            Request::CassettesLoad(asked) => cassettes::load(&asked).map(Answer::Value),
         }
     }
 }

@@ -97,3 +97,68 @@ fn a_session_that_is_left_open_ends_with_the_input() {
     let (replies, code) = served(&here, requests.as_bytes());
     assert_eq!((replies.lines().count(), code), (3, Some(0)));
 }
+
+/// Recordings of tests that are code: written together, read together, and guarded like those of suites.
+#[test]
+fn recordings_of_code_are_cassettes() {
+    let here = Folder::with(&[("test_shop.py", "")]);
+    let file = here.0.join("test_shop.py");
+    let of = serde_json::json!({ "file": file, "test": "refund", "program": "pytest", "record": "record it" });
+    let trace =
+        |answer: &str| serde_json::json!({ "tool_calls": [], "final_response": answer, "answer_source": "program" });
+    let inputs = serde_json::json!({ "code_sha256": "a", "servers": { "shop": {} } });
+    let run = |answer: &str| serde_json::json!({ "trace": trace(answer), "observed": {} });
+    let call = |method: &str, params: serde_json::Value| {
+        let request = serde_json::json!({ "id": 1, "method": method, "params": params });
+        let (reply, code) = served(&here, format!("{request}\n").as_bytes());
+        assert_eq!(code, Some(0));
+        let mut reply: serde_json::Value = serde_json::from_str(&reply).unwrap();
+        match reply.get_mut("error") {
+            Some(error) => Err(error["message"].as_str().unwrap().to_owned()),
+            None => Ok(reply["result"].take()),
+        }
+    };
+    let load = |runs: u64, inputs: &serde_json::Value| {
+        call("cassettes.load", serde_json::json!({ "of": of, "inputs": inputs, "runs": runs })).map(|loaded| {
+            let text = |run: &serde_json::Value| -> serde_json::Value {
+                serde_json::from_str(run["text"].as_str().unwrap()).unwrap()
+            };
+            let runs = loaded["runs"].as_array().unwrap().iter();
+            runs.map(|run| (text(run)["trace"]["final_response"].clone(), run["edited"].clone())).collect::<Vec<_>>()
+        })
+    };
+    let folder = here.0.join("cassettes/test_shop.py/refund/pytest");
+    let shown = |run: u64| folder.join(format!("{run}.json")).display().to_string();
+
+    assert_eq!(call("cassettes.start", of.clone()), Ok(serde_json::json!({})));
+    let missing = format!("error[no-recording]: there is no recording of this run: {}\nhint: record it", shown(1));
+    assert_eq!(load(1, &inputs), Err(missing));
+    for runs in [vec![run("one"), run("two"), run("three")], vec![run("first"), run("second")]] {
+        let params = serde_json::json!({ "of": of, "inputs": inputs, "runs": runs });
+        assert_eq!(call("cassettes.save", params), Ok(serde_json::json!({})));
+    }
+    let is_edited = |edited: bool| Ok(vec![("first".into(), edited.into()), ("second".into(), false.into())]);
+    assert_eq!(load(2, &inputs), is_edited(false));
+    let stale =
+        |run: u64, why: &str| Err(format!("error[stale-cassette]: {}: stale: {why}\nhint: record it", shown(run)));
+    assert_eq!(load(1, &inputs), stale(2, "it is one of more recorded runs than the 1 of the test"));
+    let mut changed = inputs.clone();
+    changed["code_sha256"] = "b".into();
+    assert_eq!(load(2, &changed), stale(1, "the code of the test has changed"));
+
+    let first = folder.join("1.json");
+    let text = std::fs::read_to_string(&first).unwrap();
+    std::fs::write(&first, text.replace("\"first\"", "\"forged\"")).unwrap();
+    assert_eq!(
+        load(2, &inputs),
+        Err(format!(
+            "error[edited-cassette]: {0}: was edited after it was recorded: its digest does not match\n\
+             hint: restore the file, or record it; to keep the edit: mcptest cassette accept {0}",
+            shown(1)
+        ))
+    );
+    std::fs::write(&first, text.replace("\"observed\": {}", "\"observed\": {\"servers\": {}}")).unwrap();
+    let accepted = here.command(&["cassette", "accept", &shown(1)]).output().unwrap();
+    assert_eq!(accepted.status.code(), Some(0));
+    assert_eq!(load(2, &inputs), is_edited(true));
+}

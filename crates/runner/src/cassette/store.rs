@@ -5,6 +5,8 @@ use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use mcptest_core::diag::Code;
 use serde_json::Value;
@@ -18,6 +20,10 @@ const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
 /// How often locking is retried when the folder is removed meanwhile, as `cassette prune` does with empty folders.
 const LOCK_TRIES: usize = 10;
+
+/// How long another program may take to write the runs of a test, and how often it is looked at.
+const WRITE_TRIES: usize = 1000;
+const WRITE_PAUSE: Duration = Duration::from_millis(10);
 
 /// The cassettes of one suite.
 #[derive(Debug, Clone)]
@@ -41,6 +47,13 @@ impl Folder {
         let is_dots = stem.as_encoded_bytes().iter().all(|byte| *byte == b'.');
         let name = if is_dots { slug(&stem.to_string_lossy()).into() } else { stem.to_owned() };
         Self { root: folder.join("cassettes").join(name), trust: Trust::Trusted }
+    }
+
+    /// The cassettes of a file with tests that are code: `cassettes/<name>` next to it. The name keeps its ending, so that a suite
+    /// of the same stem has a folder of its own.
+    pub fn of_code(file: &Path) -> Self {
+        let folder = file.parent().unwrap_or(Path::new(""));
+        Self { root: folder.join("cassettes").join(file.file_name().unwrap_or_default()), trust: Trust::Trusted }
     }
 
     /// The same folder with another trust.
@@ -83,6 +96,34 @@ impl Folder {
             ledgers::remove(&path)?;
         }
         saved.fitting(path, &cassette.test, &cassette.model, cassette.run, &cassette.inputs)
+    }
+
+    /// Writes all runs of a test on a model, and removes those that an earlier recording had more. Others may record other tests
+    /// of the folder at the same time.
+    pub fn save_all(&self, test: &str, model: &str, runs: &[Cassette]) -> Result<(), CassetteError> {
+        let _lock = self.lock_when_free()?;
+        for cassette in runs {
+            self.save(cassette)?;
+        }
+        for run in self.runs(test, model)? {
+            if !runs.iter().any(|cassette| cassette.run == run) {
+                self.remove(&self.path(test, model, run))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// All runs of a test on a model, which must match the inputs. A run that is left out is an error: the others may have been
+    /// chosen.
+    pub fn load_all(&self, test: &str, model: &str, runs: u64, inputs: &Value) -> Result<Vec<Cassette>, CassetteError> {
+        let loaded = (1..=runs).map(|run| self.load(test, model, run, inputs)).collect::<Result<Vec<_>, _>>()?;
+        match self.runs(test, model)?.into_iter().find(|run| *run > runs) {
+            Some(run) => {
+                let changes = format!("it is one of more recorded runs than the {runs} of the test");
+                Err(CassetteError::Stale { path: self.path(test, model, run), changes })
+            }
+            None => Ok(loaded),
+        }
     }
 
     /// Writes a file of the folder atomically.
@@ -186,7 +227,10 @@ impl Folder {
     pub fn may_save(&self, test: &str, model: &str, run: u64) -> Result<(), CassetteError> {
         let path = self.path(test, model, run);
         refuse_links(&path, 5)?;
-        let folder = path.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(Path::new("."));
+        let folder = path.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(Path::new("."));
+        if !folder.is_dir() {
+            return Err(failed(folder, "used", &ErrorKind::NotADirectory.into()));
+        }
         #[cfg(unix)]
         rustix::fs::access(folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK)
             .map_err(|error| failed(&path, "written", &error.into()))?;
@@ -197,6 +241,17 @@ impl Folder {
     pub fn lock_to_record(&self) -> Result<Lock, CassetteError> {
         refuse_links(&self.root, 2)?;
         self.lock()
+    }
+
+    /// Locks the folder as soon as nobody else writes to it.
+    fn lock_when_free(&self) -> Result<Lock, CassetteError> {
+        for _ in 0..WRITE_TRIES {
+            match self.lock_to_record() {
+                Err(CassetteError::Locked { .. }) => thread::sleep(WRITE_PAUSE),
+                locked => return locked,
+            }
+        }
+        Err(CassetteError::Locked { path: self.root.clone() })
     }
 
     /// Locks the folder against other recorders.

@@ -31,6 +31,9 @@ pub(super) enum Request<'a> {
     },
     RecordStart(RecordStart),
     RecordFinish(RecordFinish),
+    CassettesStart(CassettesOf),
+    CassettesSave(CassettesSave),
+    CassettesLoad(CassettesLoad),
 }
 
 /// Gates: a file, or their text.
@@ -84,6 +87,44 @@ pub(super) struct RecordFinish {
     pub(super) ledger: bool,
 }
 
+/// The recordings of a test that is code.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CassettesOf {
+    /// The file with the test; recordings are next to it.
+    pub(super) file: String,
+    pub(super) test: String,
+    /// What runs the test. It takes the place of the model.
+    pub(super) program: String,
+    /// How to record the test, for hints.
+    pub(super) record: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CassettesSave {
+    pub(super) of: CassettesOf,
+    pub(super) inputs: Value,
+    /// What `record.finish` returned for every run, in order.
+    pub(super) runs: Vec<RecordedRun>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RecordedRun {
+    pub(super) trace: Value,
+    pub(super) observed: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CassettesLoad {
+    pub(super) of: CassettesOf,
+    pub(super) inputs: Value,
+    /// How many runs the test has.
+    pub(super) runs: u64,
+}
+
 /// The request of a line with its id, or why there is none.
 pub(super) fn parse(line: &[u8]) -> Result<(Option<u64>, Request<'_>), (Option<u64>, String)> {
     #[derive(Deserialize)]
@@ -133,6 +174,9 @@ fn request<'a>(method: &str, params: &'a str) -> Result<Request<'a>, String> {
         "score.finish" => Request::ScoreFinish { session: read::<Finish>(params)?.session },
         "record.start" => Request::RecordStart(read(params)?),
         "record.finish" => Request::RecordFinish(read(params)?),
+        "cassettes.start" => Request::CassettesStart(read(params)?),
+        "cassettes.save" => Request::CassettesSave(read(params)?),
+        "cassettes.load" => Request::CassettesLoad(read(params)?),
         other => return Err(format!("there is no method {other:?}")),
     })
 }

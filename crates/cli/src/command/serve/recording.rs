@@ -68,8 +68,10 @@ impl<'scope> Recorded<'scope> {
             incomplete: finish.incomplete.map(|why| redactor.text(&why).into_owned()),
             duration_ms: Some(duration_ms),
         };
-        let Derived { trace, notes, model_unseen, .. } = ledger::trace(&ledger, end);
-        if is_whole && model_unseen && !finish.model_unseen {
+        let Derived { trace, notes, model_unseen, seen, .. } = ledger::trace(&ledger, end);
+        // Without a model and without servers there is nothing that a check could be about.
+        let is_expected = finish.model_unseen && !ledger.servers.is_empty();
+        if is_whole && model_unseen && !is_expected {
             return Err(model_not_seen(HINT).into());
         }
         if let Some(server) = unconnected(&ledger).filter(|_| is_whole) {
@@ -77,7 +79,7 @@ impl<'scope> Recorded<'scope> {
             return Err(Failure::error((), message).code(Code::ServerNotUsed).hint(HINT).into());
         }
         let ledger = finish.ledger.then(|| ledger.to_lines());
-        Ok(json!({ "trace": trace.to_envelope(), "notes": notes, "ledger": ledger }))
+        Ok(json!({ "trace": trace.to_envelope(), "observed": seen.observed(), "notes": notes, "ledger": ledger }))
     }
 }
 
