@@ -7,6 +7,7 @@ mod gate;
 mod glossary;
 mod key;
 mod page;
+mod preset;
 mod target;
 mod word;
 
@@ -27,6 +28,7 @@ pub(crate) fn explain(what: &str, all: bool) -> Result<String, Failure> {
     let mut page = Page::default();
     word::exit_code(asked, &mut page);
     glossary::explain(asked, &mut page);
+    preset::explain(asked, &mut page);
     if !asked.contains(char::is_whitespace) {
         named(asked, all, &mut page);
         if page.is_empty() {
@@ -119,7 +121,7 @@ fn names() -> Vec<String> {
     );
     out.extend(mcptest_core::trace::FIELDS.iter().map(|field| field.path.clone()));
     out.extend(MATCHERS.iter().map(|matcher| matcher.name.to_owned()));
-    out.extend(word::names().chain(glossary::names()).map(str::to_owned));
+    out.extend(word::names().chain(glossary::names()).chain(preset::names()).map(str::to_owned));
     out.extend(key::names().into_iter().map(str::to_owned));
     out.extend(Code::ALL.iter().map(|code| code.as_str().to_owned()));
     out
@@ -129,6 +131,7 @@ fn names() -> Vec<String> {
 pub(crate) fn completed() -> Vec<&'static str> {
     let gates = GATES.iter().map(|gate| gate.kind.name());
     let all = gates.chain(MATCHERS.iter().map(|matcher| matcher.name)).chain(word::names()).chain(glossary::names());
+    let all = all.chain(preset::names());
     let mut seen = BTreeSet::new();
     all.filter(|name| !name.contains(' ') && seen.insert(*name)).collect()
 }
@@ -155,6 +158,7 @@ pub(crate) fn overview() -> String {
     page.item("matchers", &list(&mut MATCHERS.iter().map(|matcher| matcher.name)));
     word::overview(&mut page);
     page.item("words", &list(&mut glossary::names()));
+    page.item("presets", &format!("of programs: {}", list(&mut preset::names())));
     page.item(
         "keys",
         "of suite files, gates files, scripts and mock servers: `prompt`, `agents.prompt`, `trajectory.max_extra`",

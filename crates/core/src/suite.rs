@@ -11,6 +11,7 @@ mod hints;
 pub mod interpolate;
 mod lint;
 mod lower;
+mod preset;
 mod program;
 pub mod schema;
 mod syntax_hints;
@@ -31,6 +32,7 @@ pub use check::Diagnostics;
 pub(crate) use interpolate::escape_references;
 pub use interpolate::{Template, Variables};
 pub use lower::provider_of;
+pub use preset::{PRESETS, Preset};
 pub use program::{Ignored, Input, ModelSide, Program};
 pub use tasks::{GateFile, Task};
 
@@ -67,8 +69,13 @@ impl Suite {
             }
         });
         let of_models = self.models.values().flat_map(|model| model.model.iter().chain(&model.base_url));
-        let of_programs = self.programs.values().flat_map(|program| program.command.iter().chain(program.env.values()));
-        let mut names = self.names_in(of_servers.chain(of_models).chain(of_programs));
+        let of_programs = self
+            .programs
+            .values()
+            .flat_map(|program| program.command.iter().chain(program.env.values()).chain(program.files.values()));
+        let mut names = self.names_in(of_programs);
+        names.retain(|name| !program::BASE_URLS.contains(name));
+        names.extend(self.names_in(of_servers.chain(of_models)));
         names.retain(|name| !name.starts_with(program::OWN_VARIABLES));
         names
     }

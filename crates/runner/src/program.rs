@@ -142,7 +142,12 @@ impl ProgramRequest<'_> {
 
     /// A text of the suite with its references resolved. What a recording sets goes before the environment.
     fn resolve(&self, template: &Template, set: &BTreeMap<String, String>) -> Result<String, RunError> {
-        let outside = |name: &str| set.get(name).cloned().or_else(|| (self.variables.outside)(name));
+        self.resolve_with(template, &[set])
+    }
+
+    fn resolve_with(&self, template: &Template, sets: &[&BTreeMap<String, String>]) -> Result<String, RunError> {
+        let set = |name: &str| sets.iter().find_map(|set| set.get(name)).cloned();
+        let outside = |name: &str| set(name).or_else(|| (self.variables.outside)(name));
         let variables = Variables { suite_dir: self.variables.suite_dir, outside: &outside };
         let resolved = match &self.again {
             Some(_) => again::resolve(template, &self.file.suite.variables, &variables),
@@ -216,9 +221,15 @@ impl ProgramRequest<'_> {
     fn launch(&self, set: &BTreeMap<String, String>, folders: &Folders) -> Result<(Launch, Streams), RunError> {
         let mut own = set.clone();
         own.insert("MCPTEST_HOME".to_owned(), folders.home.to_string_lossy().into_owned());
-        let mut argv = Vec::new();
-        for word in &self.program.command {
-            argv.push(self.resolve(word, &own)?);
+        let urls = self.cell.test.servers.iter().filter_map(|name| {
+            let url = set.get(&record::url_variable(name))?;
+            Some((name.clone(), url.clone()))
+        });
+        let urls: Vec<(String, String)> = urls.collect();
+        let mut argv = self.program.argv(&urls, |word, one| self.resolve_with(word, &[one, &own]))?;
+        for (path, text) in &self.program.files {
+            let text = Program::file_text(text, &urls, |line, one| self.resolve_with(line, &[one, &own]))?;
+            write_file(&folders.home.join(path), &text).map_err(|error| out_of_resources(&error))?;
         }
         let mut env = BTreeMap::new();
         for (name, value) in &self.program.env {
@@ -226,7 +237,13 @@ impl ProgramRequest<'_> {
         }
         let cwd = match (&folders.workspace, &self.program.cwd) {
             (Some(workspace), _) => Some(workspace.clone()),
-            (None, Some(cwd)) => Some(PathBuf::from(self.resolve(cwd, &own)?)),
+            (None, Some(cwd)) => {
+                let cwd = PathBuf::from(self.resolve(cwd, &own)?);
+                if cwd.starts_with(&folders.home) {
+                    fs::create_dir_all(&cwd).map_err(|error| out_of_resources(&error))?;
+                }
+                Some(cwd)
+            }
             (None, None) => None,
         };
         env.extend(self.again.iter().flat_map(|again| again.environment(self.variables.outside)));
@@ -310,6 +327,14 @@ fn last_lines(finished: &Finished) -> String {
         .map(|line| json::cut(line, LONGEST_LINE))
         .collect();
     lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
+}
+
+/// Writes a file, with the folders that it is in.
+fn write_file(path: &Path, text: &str) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::write(path, text)
 }
 
 /// Copies a folder with all that is in it. Links are copied as links.

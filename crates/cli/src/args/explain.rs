@@ -9,8 +9,8 @@ use super::completed::Completed;
 /// Explain a term, a path or the code of a message
 ///
 /// WHAT is the code of a message such as `stale-cassette`, a gate, a metric, a target, a matcher, a
-/// verdict, a fault, a key of a file, a reporter, an exit code, or another term of a report such as
-/// `replayed`. Without it, a list of what can be explained.
+/// verdict, a fault, a key of a file, a preset, a reporter, an exit code, or another term of a report
+/// such as `replayed`. Without it, a list of what can be explained.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -26,6 +26,7 @@ Examples:
   mcptest explain unassessable
   mcptest explain 2
   mcptest explain stale-cassette
+  mcptest explain preset claude-code
   mcptest explain codes
   mcptest run tests/ 2>&1 | mcptest explain -"
 )]

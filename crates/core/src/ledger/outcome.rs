@@ -63,7 +63,11 @@ pub fn outcome(
         // The model's last message is not necessarily the program's answer.
         Err(_) => (trace.final_response, trace.answer_source) = (None, None),
     }
-    let notes = std::mem::take(&mut derived.notes);
+    let mut notes = std::mem::take(&mut derived.notes);
+    let client = derived.seen.servers.values().find_map(|server| server.client.as_ref());
+    if let (Some(preset), Some((client, version))) = (program.preset, client) {
+        notes.extend(preset.version_note(client, version));
+    }
     if let Some(about) = &mut trace.program {
         if derived.model_unseen && about.failed.is_none() {
             trace.conversation.stop_reason = Some(StopReason::Completed);

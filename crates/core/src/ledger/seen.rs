@@ -20,6 +20,8 @@ pub struct ServerSeen {
     pub is_connected: bool,
     /// The position of the first list of its tools.
     pub listed: Option<u64>,
+    /// What the program calls itself: name and version.
+    pub client: Option<(String, String)>,
     /// The last error in the way of an answer.
     pub problem: Option<String>,
     info: Option<Value>,
@@ -29,6 +31,16 @@ pub struct ServerSeen {
 }
 
 impl ServerSeen {
+    /// Notes what a request says about the program.
+    pub(super) fn asked(&mut self, params: Option<&Value>) {
+        let places = ["/clientInfo", "/_meta/io.modelcontextprotocol~1clientInfo"];
+        let client = places.iter().find_map(|place| params?.pointer(place));
+        let word = |key: &str| client?.get(key)?.as_str().map(str::to_owned);
+        if let (None, Some(name), Some(version)) = (&self.client, word("name"), word("version")) {
+            self.client = Some((name, version));
+        }
+    }
+
     pub(super) fn answered(&mut self, seq: u64, method: &str, result: &Value) {
         self.is_connected = true;
         let info = ["/serverInfo", "/_meta/io.modelcontextprotocol~1serverInfo"];

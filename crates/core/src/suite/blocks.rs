@@ -5,6 +5,7 @@ use crate::keys::ValueType::{
     self, Bool, Gate, Integer, IntegerOr, List, Map, Matcher, NonNegative, Number, Object, Template, Text, TextOr, Word,
 };
 use crate::keys::{Block, Key, key};
+use crate::suite::preset::PRESET_NAMES;
 
 const TEXTS: ValueType = List(0, &Text);
 
@@ -60,8 +61,12 @@ pub static PROGRAM: Block = Block {
     name: "program",
     about: "An agent of your own: a command that reads a prompt, calls its model and its servers, and answers.",
     keys: &[
-        key("command", List(1, &Template), "", "program and arguments").required().example("[python, agent.py]"),
+        key("preset", Word(&PRESET_NAMES), "", "an agent CLI, which fills the keys that are left out"),
+        key("command", List(1, &Template), "", "program and arguments; required without a preset")
+            .example("[python, agent.py]"),
         key("env", Map(&Template), "{}", "environment variables of the command, added to the inherited ones"),
+        key("files", Map(&Template), "{}", "files that each run finds in its private folder, MCPTEST_HOME")
+            .example("{ \"config.json\": '{ \"url\": \"${MCPTEST_URL_SHOP}\" }' }"),
         key("cwd", Template, "", "working directory of the command; by default the one mcptest was started in")
             .example("${SUITE_DIR}"),
         key("workspace", Template, "", "folder that each run gets a fresh copy of, as its working directory")

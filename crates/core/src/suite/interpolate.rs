@@ -61,6 +61,30 @@ impl Template {
         Self { parts: vec![Part::Plain(text.to_owned())] }
     }
 
+    /// Its lines, without the ends of lines. A text that ends with one has an empty last line.
+    pub(super) fn lines(&self) -> Vec<Self> {
+        let mut out = vec![Self { parts: Vec::new() }];
+        let mut add = |part: Part, is_new: bool| {
+            if is_new {
+                out.push(Self { parts: Vec::new() });
+            }
+            if let Some(last) = out.last_mut() {
+                last.parts.push(part);
+            }
+        };
+        for part in &self.parts {
+            match part {
+                Part::Plain(text) => {
+                    for (at, line) in text.split('\n').enumerate() {
+                        add(Part::Plain(line.to_owned()), at > 0);
+                    }
+                }
+                reference @ Part::Reference { .. } => add(reference.clone(), false),
+            }
+        }
+        out
+    }
+
     /// The names it refers to, in the order written.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {

@@ -304,6 +304,11 @@ fn every_key_reaches_the_suite() {
         support.ignore_request.iter().map(|part| (part.path.as_str(), part.pattern.as_deref())).collect();
     assert_eq!(ignored, [("/metadata/user_id", None), ("/system/*/text", Some("\\d+"))]);
     assert_eq!((coder.timeout_ms, coder.exit, coder.model.as_str()), (120_000, 0, "required"));
+    assert_eq!(
+        (coder.preset.map(|preset| preset.name), coder.answer.to_string()),
+        (Some("codex"), "codex-exec".into())
+    );
+    assert!(coder.files.contains_key("config.toml") && support.files.contains_key("agent/config.json"));
     assert!(coder.workspace.is_some() && coder.cwd.is_none() && support.env.len() == 1);
 }
 

@@ -62,6 +62,9 @@ fn program_inputs(name: &str, program: &Program, said: &dyn Fn(&Template) -> Str
     if !program.env.is_empty() {
         out.insert("env".to_owned(), all(&program.env, said));
     }
+    if !program.files.is_empty() {
+        out.insert("files".to_owned(), all(&program.files, said));
+    }
     put(&mut out, "cwd", program.cwd.as_ref().map(said));
     put(&mut out, "workspace", program.workspace.as_ref().map(said));
     out.insert("input".to_owned(), program.input.to_string().into());

@@ -158,7 +158,7 @@ impl<'l> Reader<'l> {
             return;
         }
         let Some(id) = message.get("id").filter(|id| !id.is_null()) else { return };
-        self.out.servers.entry(mcp.server.clone()).or_default();
+        self.out.servers.entry(mcp.server.clone()).or_default().asked(message.get("params"));
         let (at, id) = (self.requests.len(), json::canonical(id));
         self.by_id.entry((mcp.connection, id.clone())).or_default().push(at);
         self.by_seq.entry(seq).or_default().push(at);

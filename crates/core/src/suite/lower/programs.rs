@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::program::{Ignored, ModelSide, Program};
+use super::super::preset::Preset;
+use super::super::program::{Ignored, ModelSide, Program, TIMEOUT_MS, is_inside};
 use super::super::yaml::{Content, Node};
-use super::{Declared, Lower, Places};
+use super::super::{PROGRAM, Template};
+use super::{Declared, Lower, Places, has_misspelled};
 use crate::diag::Code;
 
 /// Keys of a test that a program decides by itself.
 const ONLY_FOR_MODELS: [&str; 4] = ["system", "max_turns", "max_tokens", "temperature"];
-/// The time limit of one run.
-const TIMEOUT_MS: u64 = 120_000;
 
 impl Lower<'_> {
     pub(super) fn programs(&mut self, root: &Node, places: &mut Places) -> BTreeMap<String, Program> {
@@ -29,27 +29,72 @@ impl Lower<'_> {
                     "keep one: a program with a workspace starts in its copy of it",
                 );
             }
-            let command = node.items_at("command").iter().filter_map(|item| self.template(Some(item))).collect();
-            let exit = node.whole_at("exit").unwrap_or(0);
-            let program = Program {
-                command,
-                env: self.templates(node.get("env")),
-                cwd: self.template(node.get("cwd")),
-                workspace: self.template(node.get("workspace")),
-                input: self.parsed(node, "input").unwrap_or_default(),
-                answer: self.parsed(node, "answer").unwrap_or_default(),
-                timeout_ms: node.whole_at("timeout_ms").unwrap_or(TIMEOUT_MS),
-                exit: u8::try_from(exit).unwrap_or_else(|_| {
-                    let message = format!("`exit` is {exit}, and exit codes end at 255");
-                    self.error(Code::InvalidProgram, node.place("/exit", false), message, "write 0 to 255");
-                    0
-                }),
-                model: node.word_at("model", ModelSide::from_word).unwrap_or(ModelSide::Required),
-                ignore_request: self.ignored(node),
-            };
+            let program = self.program(name, node);
             out.insert(name.clone(), program);
         }
         out
+    }
+
+    /// A program. What it leaves out is what its preset says.
+    fn program(&mut self, name: &str, node: &Node) -> Program {
+        let preset = node.text_at("preset").and_then(|name| Preset::named(&name));
+        let filled = preset.map(|preset| preset.program(node.get("workspace").is_some()));
+        if node.get("preset").is_none() && node.get("command").is_none() {
+            self.no_command(name, node);
+        }
+        let command = node.items_at("command").iter().filter_map(|item| self.template(Some(item))).collect();
+        let (env, files) = (self.templates(node.get("env")), self.files(node));
+        let (cwd, workspace) = (self.template(node.get("cwd")), self.template(node.get("workspace")));
+        let (input, answer) = (self.parsed(node, "input"), self.parsed(node, "answer"));
+        let exit = node.whole_at("exit").map(|exit| {
+            u8::try_from(exit).unwrap_or_else(|_| {
+                let message = format!("`exit` is {exit}, and exit codes end at 255");
+                self.error(Code::InvalidProgram, node.place("/exit", false), message, "write 0 to 255");
+                0
+            })
+        });
+        let ignore_request = self.ignored(node);
+        let mut program = filled.unwrap_or_else(Program::new);
+        if node.get("command").is_some() {
+            program.command = command;
+        }
+        program.env.extend(env);
+        program.files.extend(files);
+        if node.get("cwd").is_some() {
+            program.cwd = cwd;
+        }
+        program.workspace = workspace;
+        program.input = input.unwrap_or(program.input);
+        program.answer = answer.unwrap_or(program.answer);
+        program.timeout_ms = node.whole_at("timeout_ms").unwrap_or(TIMEOUT_MS);
+        program.exit = exit.unwrap_or(program.exit);
+        program.model = node.word_at("model", ModelSide::from_word).unwrap_or(program.model);
+        if node.get("ignore_request").is_some() {
+            program.ignore_request = ignore_request;
+        }
+        program
+    }
+
+    fn no_command(&mut self, name: &str, node: &Node) {
+        if has_misspelled(node, &PROGRAM, &["command", "preset"]) {
+            return;
+        }
+        let message = format!("program `{name}` has neither `command` nor `preset`");
+        let hint = "add `command: [python, agent.py]`, or `preset: claude-code` to run an agent CLI";
+        let place = node.entries().first().map_or_else(|| node.span.clone(), |first| first.key_span.clone());
+        self.error(Code::MissingKey, place, message, hint);
+    }
+
+    /// The files of a program.
+    fn files(&mut self, node: &Node) -> BTreeMap<String, Template> {
+        for entry in node.get("files").map_or(&[][..], Node::entries) {
+            if !is_inside(&entry.key) {
+                let message = format!("`{}` is not a path inside the private folder of a run", entry.key);
+                let hint = "write a relative path with `/`, without `..`";
+                self.error(Code::InvalidProgram, entry.key_span.clone(), message, hint);
+            }
+        }
+        self.templates(node.get("files"))
     }
 
     /// A text with its own syntax.
