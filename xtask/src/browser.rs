@@ -43,8 +43,8 @@ impl Ready {
         node.arg(if all { "all" } else { "main" });
         let log = self.folder.join("pages.log");
         let outcome = bounded(&mut node, &log, LIMIT);
-        let said = fs::read_to_string(&log).map_err(|error| Failure::io("read", &log, &error))?;
-        out::say(said.trim_end());
+        let log_text = fs::read_to_string(&log).map_err(|error| Failure::io("read", &log, &error))?;
+        out::say(log_text.trim_end());
         outcome.map_err(|failure| Failure::failed(format!("a page does not show what it must: {failure}")))
     }
 }

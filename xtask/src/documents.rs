@@ -167,16 +167,17 @@ fn check(block: &Block, folder: &Path, tree: &Tree, path: &str) -> Result<Vec<Pr
     let mut problems = commands::check(block);
     match (block.language.as_str(), &block.purpose) {
         ("yaml", Purpose::Shown) => {
-            problems.extend(yaml::validate(folder, &block.text)?.map(|said| {
+            problems.extend(yaml::validate(folder, &block.text)?.map(|message| {
                 let hint = "hint: mark a part of a suite with `yaml part`, a file for a CI server with `yaml ci`";
-                problem(format!("`mcptest validate` rejects this block\n{said}\n{hint}"))
+                problem(format!("`mcptest validate` rejects this block\n{message}\n{hint}"))
             }));
         }
         ("yaml", Purpose::Part) => match yaml::whole(&block.text) {
             Ok(whole) => {
-                let said = yaml::validate(folder, &whole)?;
+                let message = yaml::validate(folder, &whole)?;
                 problems.extend(
-                    said.map(|said| problem(format!("`mcptest validate` rejects this part of a suite\n{said}"))),
+                    message
+                        .map(|message| problem(format!("`mcptest validate` rejects this part of a suite\n{message}"))),
                 );
             }
             Err(message) => problems.push(problem(message)),
@@ -246,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_output_is_reported_with_what_is_shown_and_what_is_printed() {
+    fn a_changed_output_is_reported_with_expected_and_actual() {
         passes("```console\n$ echo one; echo more\none\nmore\n```\n");
         let problems =
             tried("a\n\n```console\n$ echo one; echo two; echo why >&2; exit 3\none\n2\n```\n", Mode::Check).problems;

@@ -324,8 +324,8 @@ fn record(random: &mut Random, number: u64, calls: usize, shape: Shape) -> Value
     for at in 0..calls {
         let tool = random.from(0, TOOLS.len() - 1);
         let (name, server) = TOOLS[tool];
-        let said = if random.from(0, 1) == 0 { Value::Null } else { words(random, 14).into() };
-        turns.push(json!({ "role": "assistant", "content": said }));
+        let text = if random.from(0, 1) == 0 { Value::Null } else { words(random, 14).into() };
+        turns.push(json!({ "role": "assistant", "content": text }));
         made.push(json!({
             "name": name, "server": server, "id": format!("call_{number}_{at}"), "turn": turns.len() - 1,
             "args": {

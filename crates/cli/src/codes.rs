@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_has_one_whole_entry() {
+    fn every_code_has_one_complete_entry() {
         let explained: Vec<Code> = all().map(|entry| entry.code).collect();
         assert_eq!(explained, Code::ALL, "the table and the codes have one order");
         let mut titles = BTreeSet::new();

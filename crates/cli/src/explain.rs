@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn all_there_is_to_say_about_a_gate_is_said_when_it_is_asked_for() {
+    fn a_gate_is_explained_in_full_on_request() {
         let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         for gate in &GATES {
             let guide = gate.kind.guide();
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_is_refused_with_what_is_near() {
+    fn an_unknown_name_is_rejected_with_a_suggestion() {
         let message = |what: &str| explain(what, false).unwrap_err().to_string();
         assert_eq!(
             message("trajectry"),
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_printed_lead_to_what_they_mean_there() {
+    fn printed_words_can_be_explained() {
         let first = |what: &str| explain(what, false).unwrap().lines().next().unwrap().to_owned();
         for (what, subject) in [
             ("strict", "strict (a mode of `trajectory`)"),

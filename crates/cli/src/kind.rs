@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_what_its_root_says() {
+    fn the_root_keys_decide_the_kind_of_a_file() {
         check("agents: []\n", Kind::Suite);
         check("script: 1\nruns: []\n", Kind::Script);
         check("{ \"script\": 1 }\n", Kind::Script);

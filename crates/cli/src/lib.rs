@@ -22,7 +22,7 @@ mod suites;
 mod words;
 
 pub use command::{Environment, run};
-pub use panics::tell_panics;
+pub use panics::install_panic_hook;
 
 /// The commands and options.
 pub fn cli() -> clap::Command {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
 fn main() -> ExitCode {
-    mcptest::tell_panics();
+    mcptest::install_panic_hook();
     let environment = |name: &str| std::env::var(name).ok();
     let names: Vec<String> = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
     mcptest::run(std::env::args_os(), &environment, &names, &mut std::io::stdout(), &mut std::io::stderr())

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::panic::{self, Location};
 
 /// Installs a panic hook that prints this message.
-pub fn tell_panics() {
+pub fn install_panic_hook() {
     panic::set_hook(Box::new(|info| {
         let message = message(info.payload(), info.location());
         // If standard error is closed too, only the exit code is left.

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_tells_turn_calls_tokens_cost_and_what_is_waited_for() {
+    fn a_line_shows_turn_calls_tokens_cost_and_pending_servers() {
         let progress = RunProgress { name: "t\u{1b}", turn: 1, ..AT_START };
         assert_eq!(status_line(&progress), "t\\u{1b}: turn 1");
         let notice = Some("429; retrying in 2 s (attempt 2 of 4)");

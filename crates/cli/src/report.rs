@@ -83,7 +83,7 @@ impl Kind {
                 "For tools: one JSON object with every verdict, metric and trace. `mcptest report` converts it to every other \
                  report, and `--compare` shows what changed since."
             }
-            Self::Ndjson => "For tools: events as JSON lines, while the run goes on.",
+            Self::Ndjson => "For tools: events as JSON lines, as the run progresses.",
             Self::Junit => "For CI servers: JUnit XML.",
             Self::Github => "For GitHub Actions: annotations at the lines of the suite that failed.",
             Self::Markdown => "For pull request comments: a short table and the failures.",
@@ -171,7 +171,7 @@ fn clash(first: Kind, second: Kind, place: Option<&Path>) -> Failure {
     let (first, second) = (first.name(), second.name());
     let (place, hint) = match place {
         None => ("standard output".to_owned(), format!("give one of them a file: --reporter {second}=PATH")),
-        Some(path) => (format!("the file {}", path.display()), "give each a file of its own".to_owned()),
+        Some(path) => (format!("the file {}", path.display()), "write each to its own file".to_owned()),
     };
     let message = format!("two reporters cannot share {place}: {first} and {second}");
     Failure::error((), message).code(Code::ReportersClash).hint(hint)

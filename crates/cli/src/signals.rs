@@ -22,7 +22,7 @@ pub(crate) struct Signals {
 /// would take forever.
 const GRACE: Duration = Duration::from_secs(5);
 
-enum Heard {
+enum WaitResult {
     Signal,
     Timeout,
     /// Signals cannot be received.
@@ -35,14 +35,14 @@ impl Signals {
     pub(crate) fn listen(&self) {
         let all = self.clone();
         listen(move |wait| {
-            if !matches!(wait(None), Heard::Signal) {
+            if !matches!(wait(None), WaitResult::Signal) {
                 return;
             }
             all.interrupt.set();
             let code = match wait(Some(GRACE)) {
-                Heard::Signal => exit::INTERRUPTED,
-                Heard::Nothing => return,
-                Heard::Timeout => {
+                WaitResult::Signal => exit::INTERRUPTED,
+                WaitResult::Nothing => return,
+                WaitResult::Timeout => {
                     let error = Failure::error((), "stopped: the runs did not end in time").code(Code::RunStopped);
                     // If standard error is closed too, only the exit code is left.
                     let _ = writeln!(std::io::stderr(), "{error}");
@@ -59,7 +59,7 @@ impl Signals {
 
 /// Runs `job` on its own thread with a function that waits for the next signal.
 #[cfg(unix)]
-fn listen(job: impl FnOnce(&mut dyn FnMut(Option<Duration>) -> Heard) + Send + 'static) {
+fn listen(job: impl FnOnce(&mut dyn FnMut(Option<Duration>) -> WaitResult) + Send + 'static) {
     use std::io::{ErrorKind, Read};
     use std::os::unix::net::UnixStream;
 
@@ -69,12 +69,12 @@ fn listen(job: impl FnOnce(&mut dyn FnMut(Option<Duration>) -> Heard) + Send + '
     let Ok((mut receiver, sender)) = UnixStream::pair() else { return };
     let mut wait = move |limit: Option<Duration>| {
         if receiver.set_read_timeout(limit).is_err() {
-            return Heard::Nothing;
+            return WaitResult::Nothing;
         }
         match receiver.read(&mut [0]) {
-            Ok(1..) => Heard::Signal,
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => Heard::Timeout,
-            Ok(0) | Err(_) => Heard::Nothing,
+            Ok(1..) => WaitResult::Signal,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => WaitResult::Timeout,
+            Ok(0) | Err(_) => WaitResult::Nothing,
         }
     };
     // Without the thread nothing would handle a signal, so the handlers are installed after it has started.
@@ -88,17 +88,18 @@ fn listen(job: impl FnOnce(&mut dyn FnMut(Option<Duration>) -> Heard) + Send + '
 
 /// Runs `job` on its own thread with a function that waits for the next Ctrl-C.
 #[cfg(not(unix))]
-fn listen(job: impl FnOnce(&mut dyn FnMut(Option<Duration>) -> Heard) + Send + 'static) {
+fn listen(job: impl FnOnce(&mut dyn FnMut(Option<Duration>) -> WaitResult) + Send + 'static) {
     use tokio::signal::ctrl_c;
     use tokio::time::timeout;
 
     let Ok(runtime) = runtime::build() else { return };
-    let heard = |result: std::io::Result<()>| if result.is_ok() { Heard::Signal } else { Heard::Nothing };
+    let wait_result =
+        |result: std::io::Result<()>| if result.is_ok() { WaitResult::Signal } else { WaitResult::Nothing };
     let mut wait = move |limit: Option<Duration>| {
         runtime.block_on(async {
             match limit {
-                None => heard(ctrl_c().await),
-                Some(limit) => timeout(limit, ctrl_c()).await.map_or(Heard::Timeout, heard),
+                None => wait_result(ctrl_c().await),
+                Some(limit) => timeout(limit, ctrl_c()).await.map_or(WaitResult::Timeout, wait_result),
             }
         })
     };

@@ -108,10 +108,10 @@ fn load_one(
         Trust::Trusted => suite::load(&source, &Variables { suite_dir: &folder, outside: environment }),
         Trust::Untrusted => suite::load_untrusted(&source, &folder),
     };
-    let said: Vec<String> = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
+    let rendered: Vec<String> = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
     let shown = source.name().to_owned();
-    let Some(suite) = loaded.value else { return Ok(Some(File::Refused { name: shown, why: said.join("\n") })) };
-    for warning in &said {
+    let Some(suite) = loaded.value else { return Ok(Some(File::Refused { name: shown, why: rendered.join("\n") })) };
+    for warning in &rendered {
         complain(warning);
     }
     let file = SuiteFile::new(shown, path.to_owned(), suite, trust);

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_those_of_a_shell_and_nothing_is_expanded() {
+    fn words_are_split_like_in_a_shell_and_not_expanded() {
         check(
             "npx -y @modelcontextprotocol/server-filesystem /data",
             &[],
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_in_front_are_kept_apart_and_only_there() {
+    fn only_leading_variables_are_separated() {
         check("A=1 _B2='x y=z' run C=3 --d=4", &[("A", "1"), ("_B2", "x y=z")], &["run", "C=3", "--d=4"]);
         check("'A'=1 B=2", &[], &["A=1", "B=2"]);
         check("A= run", &[("A", "")], &["run"]);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_whole_is_refused_with_its_place() {
+    fn an_incomplete_command_line_is_rejected_with_its_position() {
         let check = |line: &str, why: &str| assert_eq!(CommandLine::read(line).unwrap_err().to_string(), why, "{line}");
         check("a 'b", "the quote ' at column 3 is not closed");
         check("é \"b\\", "the quote \" at column 3 is not closed");

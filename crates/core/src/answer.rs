@@ -187,19 +187,19 @@ mod tests {
 
     #[test]
     fn a_missing_answer_says_why() {
-        let said = |format: &str, text: &str| read(format, text).unwrap_err();
-        assert_eq!(said("claude-stream", "{}"), "there is no answer among its events (claude-stream)");
+        let error_of = |format: &str, text: &str| read(format, text).unwrap_err();
+        assert_eq!(error_of("claude-stream", "{}"), "there is no answer among its events (claude-stream)");
         assert_eq!(
-            said("claude-stream", r#"{"type":"result","subtype":"error_max_turns"}"#),
+            error_of("claude-stream", r#"{"type":"result","subtype":"error_max_turns"}"#),
             "it ended without an answer (error_max_turns)"
         );
         assert_eq!(
-            said("codex-exec", r#"{"type":"turn.failed","error":{"message":"no key"}}"#),
+            error_of("codex-exec", r#"{"type":"turn.failed","error":{"message":"no key"}}"#),
             "its turn failed: no key"
         );
-        assert!(said("json:a", "[").starts_with("standard output is not JSON"));
-        assert!(said("json:a", "{}").starts_with("`a` is not in standard output"));
-        assert!(said("json:a", r#"{"a":1}"#).starts_with("`a` in standard output is a number"));
+        assert!(error_of("json:a", "[").starts_with("standard output is not JSON"));
+        assert!(error_of("json:a", "{}").starts_with("`a` is not in standard output"));
+        assert!(error_of("json:a", r#"{"a":1}"#).starts_with("`a` in standard output is a number"));
         for wrong in ["", "file:", "json:", "stdin", "codex"] {
             assert!(wrong.parse::<AnswerFormat>().is_err(), "{wrong}");
         }

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn any_edit_of_what_was_recorded_is_noticed() {
+    fn any_edit_of_a_recording_is_detected() {
         assert_eq!(checked(&recording()), Ok(Seal { version: 2, edited: false }));
         let edits = [
             ("/model", json!("n")),
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_contradictions_the_first_are_told() {
+    fn only_the_first_contradictions_are_listed() {
         let calls: Vec<Value> = (0..5).map(|_| json!({ "name": "find", "server": "x" })).collect();
         let map = edited("/trace", json!({ "tool_calls": calls }));
         let one = |at: usize| format!("`trace.tool_calls[{at}].server` is `x`, which `inputs.servers` does not have");
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_recorded_contradicts_nothing() {
+    fn missing_parts_are_not_contradictions() {
         for trace in [
             json!({}),
             json!({ "final_response": "Found." }),

@@ -157,7 +157,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn canonical_text_sorts_keys_and_normalises_numbers() {
+    fn canonical_text_sorts_keys_and_normalizes_numbers() {
         let value: Value =
             serde_json::from_str(r#"{"b":[1.0,-0.0,1e3,2.5,-7,{}],"a":{"z":"\u0001\"\\","y":[]}}"#).unwrap();
         assert_eq!(canonical(&value), r#"{"a":{"y":[],"z":"\u0001\"\\"},"b":[1,0,1000,2.5,-7,{}]}"#);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn large_integers_keep_every_digit_and_stay_apart() {
+    fn large_integers_keep_every_digit_and_stay_distinct() {
         let a = json!(9_007_199_254_740_993_u64);
         let b = json!(9_007_199_254_740_992_u64);
         assert_eq!(canonical(&a), "9007199254740993");

@@ -226,7 +226,7 @@ pub fn without_runs(gates: &Gates, why: &str) -> Vec<CheckResult> {
 
 fn assertions(expect: &[Assertion], trace: &Trace) -> CheckResult {
     if let Some(why) = trace.incomplete() {
-        let reason = format!("not assessable: the recording is not whole: {why}");
+        let reason = format!("not assessable: the recording is incomplete: {why}");
         let failure = GateFailure { target: "expect".to_owned(), reason: reason.clone(), diffs: Vec::new() };
         return CheckResult { first: Some(0), ..CheckResult::new(None, Verdict::Unassessable, reason, vec![failure]) };
     }
@@ -282,7 +282,7 @@ pub enum Recovered {
 /// The receipts of a test's faults in one run, in the order of `inject`.
 pub fn receipts(test: &AgentTest, faults: &[Fault], trace: &Trace) -> Vec<Receipt> {
     // Receipts are about calls; faults of a model are in the marks of the program.
-    let armed = test.inject.iter().filter_map(|at| faults.get(*at)).filter(|fault| !fault.kind.strikes_model());
+    let armed = test.inject.iter().filter_map(|at| faults.get(*at)).filter(|fault| !fault.kind.targets_model());
     armed.map(|fault| receipt(fault, trace)).collect()
 }
 

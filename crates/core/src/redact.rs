@@ -95,11 +95,11 @@ impl Redactor {
 
     /// A text without secrets.
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        self.text_telling(text, &mut |_| {})
+        self.text_with(text, &mut |_| {})
     }
 
     /// A text without secrets; `found` is called with every replacement, in order.
-    pub fn text_telling<'t>(&self, text: &'t str, found: &mut dyn FnMut(&str)) -> Cow<'t, str> {
+    pub fn text_with<'t>(&self, text: &'t str, found: &mut dyn FnMut(&str)) -> Cow<'t, str> {
         let mut out = Cow::Borrowed(text);
         for find in [Self::values, Self::rests, Self::shapes] {
             let spans = find(self, &out);
@@ -318,8 +318,8 @@ fn replaced(text: &str, spans: Vec<Span>, found: &mut dyn FnMut(&str)) -> String
 
 /// A text without what has the shape of a secret. For texts that do not belong to a suite.
 pub fn by_shape(text: &str) -> Cow<'_, str> {
-    static NOTHING_KNOWN: LazyLock<Redactor> = LazyLock::new(|| Redactor::new([]));
-    NOTHING_KNOWN.text(text)
+    static WITHOUT_VALUES: LazyLock<Redactor> = LazyLock::new(|| Redactor::new([]));
+    WITHOUT_VALUES.text(text)
 }
 
 /// The first eight hexadecimal digits of a text's SHA-256.
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_a_secret_is_found_by_its_beginning_or_its_end() {
+    fn a_truncated_secret_is_found_by_its_beginning_or_end() {
         check("...hunter2hun...", "...[redacted:MAIL_TOKEN]...");
         check("…er2hunter2, and", "…[redacted:MAIL_TOKEN], and");
         check("no sign: hunter2hunte", "no sign: [redacted:MAIL_TOKEN]");
@@ -494,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_random_stays() {
+    fn random_looking_text_is_not_redacted() {
         let picture =
             "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
         let texts = [

@@ -74,7 +74,7 @@ pub enum ScorerError {
     #[error("`reliability` counts runs that pass, but no gate or assertion judges a single run")]
     NothingToCount,
     /// An outcome belongs to a group.
-    #[error("there is nothing to judge by: the file holds neither a gate nor an assertion")]
+    #[error("the file has no gates or assertions, so there is nothing to check")]
     NoGates,
 }
 
@@ -158,7 +158,7 @@ impl Scorer {
             lacks(gate.name(), "the record names no group, and this gate judges groups of runs".to_owned());
         }
         if let Some(why) = trace.incomplete().filter(|_| self.judges && checks.is_empty()) {
-            lacks("program", format!("not assessable: the recording is not whole: {why}"));
+            lacks("program", format!("not assessable: the recording is incomplete: {why}"));
         }
         if applied.names().next().is_none() {
             lacks("tasks", "not assessable: the record belongs to no task, and no gate is for all records".to_owned());

@@ -75,11 +75,11 @@ object! {
         /// Who made the call, if code that the model wrote made it, or the recorded program by itself: `{"type": "program"}`.
         pub caller: Option<Value> as (Kind::Open("")) = "the model itself made the call",
         /// The provider's ID of the call.
-        pub id: Option<String> = "the provider gave it none",
+        pub id: Option<String> = "the provider sent none",
         /// Name of the tool, without the prefix of its server.
         pub name: String,
         /// Index into `tool_calls` of the call that the program repeated by itself.
-        pub retry_of: Option<usize> = "it is no such repetition",
+        pub retry_of: Option<usize> = "it is not a retry",
         /// Server that owns the tool. Empty for a tool that no server has.
         pub server: Option<String> = "the recording does not say",
         /// Index into `conversation.turns` of the message that requested the call.
@@ -108,7 +108,7 @@ object! {
         /// That the program showed the model something other than the server's answer.
         pub shown: Option<Shown> = "the model was shown the answer, or the recording does not say",
         /// The structured answer of the tool.
-        pub structured_content: Option<LazyValue> = "the tool gave none; if `content` is absent too, the recording does not say",
+        pub structured_content: Option<LazyValue> = "the tool returned none; if `content` is absent too, the recording does not say",
     }
 }
 
@@ -189,7 +189,7 @@ object! {
         pub output: Option<u64> = "the recording does not say",
         /// All tokens, as the provider counted them.
         #[serde(default, deserialize_with = "read::whole")]
-        pub total: Option<u64> = "the provider gave no sum; `stability` adds input and output then",
+        pub total: Option<u64> = "the provider sent no sum; `stability` adds input and output then",
     }
 }
 
@@ -258,7 +258,7 @@ object! {
         /// Its exit code; 128 and the number of the signal that ended it.
         pub exit: Option<i64> = "it did not end by itself",
         /// Why the run failed, regardless of what it did before: a wrong exit code, the time limit, or no answer.
-        pub failed: Option<String> = "it ended as it should, or nobody said how it should end",
+        pub failed: Option<String> = "it ended as it should, or no expectation was set",
         /// The injected faults as measured, in order.
         pub faults: Option<Vec<ProgramFault>> = "none was to be injected",
         /// Why the recording is incomplete. Every gate is `unassessable` then.
@@ -430,7 +430,7 @@ words! {
 
 impl FaultKind {
     /// Whether it targets the model of a program, not a tool.
-    pub fn strikes_model(self) -> bool {
+    pub fn targets_model(self) -> bool {
         matches!(self, Self::ModelError | Self::ModelSlow | Self::ModelCut | Self::ModelGarbage)
     }
 }

@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_of_a_tool_goes_before_the_general_one() {
+    fn a_fault_for_a_tool_has_precedence_over_a_general_one() {
         let faults = Faults::read(&["hang", "a=none", "b=c=slow:5"], &["a", "b=c", "d"]).unwrap();
         assert_eq!(faults.for_tool("a"), Some((1, Fault::None)));
         assert_eq!(faults.for_tool("b=c"), Some((2, Fault::Slow(5))));
@@ -309,35 +309,35 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_after_the_first_is_held_against_the_first() {
+    fn every_fault_is_checked_against_the_first() {
         for (whom, prefix) in [("every tool", ""), ("the tool `a`", "a=")] {
             let texts = ["hang", "slow:1", "drop"].map(|kind| format!("{prefix}{kind}"));
             let errors = Faults::read(&texts, &["a"]).unwrap_err();
-            let said: Vec<_> = errors.into_iter().map(|error| error.message).collect();
+            let messages: Vec<_> = errors.into_iter().map(|error| error.message).collect();
             let clash = |kind: &str| format!("the faults `hang` and `{kind}` both apply to {whom}");
-            assert_eq!(said, [clash("slow:1"), clash("drop")]);
+            assert_eq!(messages, [clash("slow:1"), clash("drop")]);
         }
     }
 
     #[test]
-    fn every_mistake_of_the_command_line_is_told() {
+    fn every_mistake_of_the_command_line_is_reported() {
         let tools = &["get_forecast", "alerts"];
         let errors = Faults::read(&["hang", "slow:1", "forecast=drop", "alerts=hang", "alerts=x"], tools).unwrap_err();
-        let said: Vec<_> = errors.iter().map(ToString::to_string).collect();
-        assert_eq!(said.len(), 3, "{said:?}");
+        let messages: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(messages.len(), 3, "{messages:?}");
         assert_eq!(
-            said[0],
+            messages[0],
             "error[bad-mock-fault]: the faults `hang` and `slow:1` both apply to every tool\nhint: keep one of them"
         );
         assert_eq!(
-            said[1],
+            messages[1],
             "error[bad-mock-fault]: the fault `forecast=drop` names the tool `forecast`, which is not in the file\n\
              hint: did you mean `get_forecast`?"
         );
         assert!(
-            said[2].starts_with("error[bad-mock-fault]: unknown fault `x`\nhint: the kinds are none, hang"),
+            messages[2].starts_with("error[bad-mock-fault]: unknown fault `x`\nhint: the kinds are none, hang"),
             "{}",
-            said[2]
+            messages[2]
         );
     }
 }

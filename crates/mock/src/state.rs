@@ -11,12 +11,12 @@ pub struct Counters {
     /// The next answer of each playlist.
     played: Vec<usize>,
     /// Calls that each fault has affected.
-    struck: Vec<u64>,
+    hits: Vec<u64>,
 }
 
 impl Counters {
     pub(crate) fn new(spec: &Spec, faults: &Faults) -> Self {
-        Self { played: vec![0; spec.playlists], struck: vec![0; faults.len()] }
+        Self { played: vec![0; spec.playlists], hits: vec![0; faults.len()] }
     }
 
     /// The index of the next answer of a playlist; the last one repeats.
@@ -29,8 +29,8 @@ impl Counters {
     }
 
     /// How many calls a fault affected before this one.
-    pub(crate) fn strike(&mut self, fault: usize) -> u64 {
-        let Some(count) = self.struck.get_mut(fault) else { return 0 };
+    pub(crate) fn count_hit(&mut self, fault: usize) -> u64 {
+        let Some(count) = self.hits.get_mut(fault) else { return 0 };
         let before = *count;
         *count = before.saturating_add(1);
         before

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_question_is_reserved_at_its_most_and_settled_by_what_it_came_to() {
+    async fn a_request_is_reserved_at_its_maximum_and_settled_at_its_cost() {
         let budget = Budget::new(Limits { tokens: Some(1000), cost: None });
         // 300 bytes are at most 100 tokens, and 500 may be written.
         let first = budget.reserve(300, 500, None).await.unwrap();
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_question_that_waits_is_not_asked_when_the_others_came_to_too_much() {
+    async fn a_waiting_request_is_not_sent_if_others_cost_too_much() {
         let budget = Budget::new(Limits { tokens: Some(1000), cost: None });
         let first = budget.reserve(300, 500, None).await.unwrap();
         let mut second = pin!(budget.reserve(300, 500, None));
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_settled_makes_room_again() {
+    async fn settling_frees_the_rest_of_a_reservation() {
         let budget = Budget::new(Limits { tokens: Some(1000), cost: None });
         for _ in 0..9 {
             budget.reserve(300, 100, None).await.unwrap().settle(&tokens(60, 40));
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_limits_everything_may_be_asked_and_is_counted() {
+    async fn without_limits_every_request_is_sent_and_counted() {
         let budget = Budget::default();
         budget.reserve(usize::MAX, u64::MAX, Some((1.0, 1.0))).await.unwrap().settle(&tokens(1, 2));
         assert_eq!(budget.spent().tokens, 3);

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_names_carry_their_server_and_others_are_respelt_with_a_hash() {
+    fn plain_names_include_their_server_and_others_get_a_hash() {
         check("fs", &["read_file", "read-file"], &["fs__read_file", "fs__read-file"]);
         check("fs", &["read.file", "read/file"], &["fs__read_file_3d6b9878", "fs__read_file_b0f63943"]);
         check("fs", &["søk"], &["fs__s_k_72790039"]);

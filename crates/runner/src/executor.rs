@@ -244,7 +244,7 @@ impl<'a> Executor<'a> {
             let is_over = || {
                 next.fetch_max(tasks.len(), Ordering::Relaxed);
             };
-            self.tell(alone.chain(receive), events, &is_over);
+            self.emit(alone.chain(receive), events, &is_over);
         });
     }
 
@@ -344,13 +344,13 @@ impl<'a> Executor<'a> {
 
     /// Emits cells in the order of the plan, each as soon as all before it were emitted. `is_over` is called when the rest can
     /// be skipped.
-    fn tell(&self, cells: impl Iterator<Item = (usize, Vec<Row>)>, events: &mut dyn FnMut(Event), is_over: &dyn Fn()) {
+    fn emit(&self, cells: impl Iterator<Item = (usize, Vec<Row>)>, events: &mut dyn FnMut(Event), is_over: &dyn Fn()) {
         let mut waiting: BTreeMap<usize, Vec<Row>> = BTreeMap::new();
         let mut next = 0;
         let mut over = false;
         let mut file: Option<&Path> = None;
         let mut seen = RunNotes::default();
-        let mut tell =
+        let mut emit =
             |planned: &'a Planned<'a>, rows: Vec<Row>, seen: &mut RunNotes, events: &mut dyn FnMut(Event)| {
                 if file != Some(&planned.file.path) {
                     file = Some(&planned.file.path);
@@ -372,7 +372,7 @@ impl<'a> Executor<'a> {
                 let old = old.load(Ordering::Relaxed);
                 next += 1;
                 if over {
-                    tell(planned, skipped(planned), &mut seen, events);
+                    emit(planned, skipped(planned), &mut seen, events);
                     continue;
                 }
                 if self.options.fail_fast && rows.iter().any(|row| self.stops(row.verdict)) {
@@ -381,14 +381,14 @@ impl<'a> Executor<'a> {
                     is_over();
                 }
                 seen.old += old;
-                tell(planned, rows, &mut seen, events);
+                emit(planned, rows, &mut seen, events);
                 let notes = std::mem::take(&mut *notes.lock().unwrap_or_else(PoisonError::into_inner));
                 notes.into_values().flatten().for_each(|note| events(Event::Note(note)));
             }
         }
         // Cells that were not finished.
         for planned in &self.plan[next..] {
-            tell(planned, skipped(planned), &mut seen, events);
+            emit(planned, skipped(planned), &mut seen, events);
         }
         seen.notes().into_iter().for_each(|note| events(Event::Note(note)));
     }

@@ -30,9 +30,9 @@ impl<'a> Faults<'a> {
     }
 
     /// Decides about one call; the first matching fault applies.
-    pub fn strike(&mut self, server: &str, tool: &str) -> FaultAction {
+    pub fn next_action(&mut self, server: &str, tool: &str) -> FaultAction {
         let matches = |fault: &Fault| {
-            !fault.kind.strikes_model()
+            !fault.kind.targets_model()
                 && fault.tool.as_deref().is_none_or(|name| name == tool)
                 && fault.server.as_deref().is_none_or(|name| name == server)
         };

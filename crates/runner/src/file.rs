@@ -234,7 +234,7 @@ mod tests {
 
     use super::*;
 
-    fn said(opened: io::Result<File>) -> String {
+    fn outcome(opened: io::Result<File>) -> String {
         opened.map_or_else(
             |error| error.to_string(),
             |file| String::from_utf8(read_all(file, 99).unwrap().unwrap()).unwrap(),
@@ -262,7 +262,7 @@ mod tests {
             ("suite/none", "No such file or directory (os error 2)".to_owned()),
             ("suite/deep/file/more", "Not a directory (os error 20)".to_owned()),
         ] {
-            assert_eq!(said(open(&root.join(path), Trust::Untrusted)), expected, "{path}");
+            assert_eq!(outcome(open(&root.join(path), Trust::Untrusted)), expected, "{path}");
         }
         for (path, expected) in [
             ("deep/file", "file".to_owned()),
@@ -273,7 +273,7 @@ mod tests {
             ("/etc/passwd", "it is outside the folder".to_owned()),
         ] {
             // The location of the folder itself is the caller's choice.
-            assert_eq!(said(open_below(&root.join("linked"), Path::new(path))), expected, "{path}");
+            assert_eq!(outcome(open_below(&root.join("linked"), Path::new(path))), expected, "{path}");
         }
         let found = |folder: &str| names(&root.join(folder), Trust::Untrusted).map_err(|error| error.to_string());
         assert_eq!(found("suite"), Ok(["dangling", "deep", "folder", "link"].map(OsString::from).to_vec()));

@@ -334,7 +334,7 @@ async fn dispatch(calls: Vec<Dispatch>, faults: &mut Faults<'_>, servers: &Serve
     let mut running = JoinSet::new();
     for (at, call) in calls.into_iter().enumerate() {
         // Faults are counted in the order of the calls, regardless of which finishes first.
-        let mark = match faults.strike(&call.server, &call.tool) {
+        let mark = match faults.next_action(&call.server, &call.tool) {
             FaultAction::Answer(answer) => {
                 answers[at] = Some(*answer);
                 continue;

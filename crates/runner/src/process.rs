@@ -414,7 +414,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tail_keeps_the_last_bytes_and_starts_with_a_whole_line() {
+    fn a_tail_keeps_the_last_bytes_and_starts_with_a_complete_line() {
         let mut tail = Tail::default();
         tail.push(b"first\nsecond\n");
         assert_eq!(tail.text(), "first\nsecond");
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_steer_a_terminal_is_spelled_out() {
+    fn terminal_control_characters_are_escaped() {
         assert_eq!(printable(b"\x1b[31mred\r\n\tand \xff\0"), "\\u{1b}[31mred\n\tand \u{fffd}\\u{0}");
     }
 }

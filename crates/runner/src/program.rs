@@ -103,7 +103,7 @@ impl Live {
             let player = request.again.as_ref().map(|again| &again.player);
             let program = record::Program { launch, streams, limit, player, processes: &self.processes, interrupt };
             let finished = program.run(io::sink()).await;
-            let (ledger, redactor, strikes) = recording.finish_with_strikes().await;
+            let (ledger, redactor, hits) = recording.finish_with_faults().await;
             request.tell(true);
             let finished = finished.map_err(|error| request.not_started(error))?;
             if finished.was_stopped {
@@ -116,7 +116,7 @@ impl Live {
             let mut derived = ledger::outcome(request.cell.model, request.program, &request.servers(), &ledger, ran)?;
             reservation.settle(&derived.trace.conversation.tokens);
             if !request.cell.test.inject.is_empty() {
-                derived.mark(strikes);
+                derived.mark(hits);
             }
             let (observed, mut trace) = (derived.seen.observed(), derived.trace);
             trace.read_only = cassette::read_only_tools(&observed);

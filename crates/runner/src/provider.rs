@@ -120,7 +120,7 @@ fn read(wire: Wire, answer: &[u8], question: &ModelRequest<'_>) -> Result<Reply,
     // With a duplicate key, a reply could be read differently here and by the provider that it is sent back to.
     let raw = json::parse(text).map_err(|error| unreadable(format!("it is not JSON ({error})")))?;
     if raw.get("error").is_some_and(|error| !error.is_null()) {
-        return Err(Problem::Failed { said: http::said(&raw.to_string()) });
+        return Err(Problem::Failed { message: http::error_message(&raw.to_string()) });
     }
     let reply = match wire {
         Wire::Messages => anthropic::reply(raw, question),

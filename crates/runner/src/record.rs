@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use mcptest_core::ledger::{Ledger, Strike};
+use mcptest_core::ledger::{FaultHit, Ledger};
 use mcptest_core::redact::Redactor;
 use mcptest_core::suite::Fault;
 
@@ -74,7 +74,7 @@ pub struct Recording {
     config: Config,
     servers: Vec<String>,
     no_proxy: Option<String>,
-    /// Whether the program runs again, and reaches nothing but its recording.
+    /// Whether this is a rerun, which reaches only its recording.
     is_again: bool,
 }
 
@@ -132,15 +132,15 @@ impl Recording {
 
     /// Closes the proxies. Returns what passed, without secrets, and the redactor that knows all of them.
     pub async fn finish(self) -> (Ledger, Redactor) {
-        let (ledger, redactor, _) = self.finish_with_strikes().await;
+        let (ledger, redactor, _) = self.finish_with_faults().await;
         (ledger, redactor)
     }
 
     /// The same, with the injected faults.
-    pub async fn finish_with_strikes(self) -> (Ledger, Redactor, Vec<Strike>) {
+    pub async fn finish_with_faults(self) -> (Ledger, Redactor, Vec<FaultHit>) {
         self.proxies.close().await;
         let (ledger, redactor) = self.recorder.finish();
-        (ledger, redactor, self.recorder.faults().strikes())
+        (ledger, redactor, self.recorder.faults().hits())
     }
 }
 

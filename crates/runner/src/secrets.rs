@@ -122,7 +122,7 @@ agents:
 ";
 
     #[test]
-    fn what_servers_and_models_read_is_secret_unless_it_is_public_short_or_a_word_of_traces() {
+    fn variables_of_servers_and_models_are_secret_unless_public_short_or_trace_words() {
         let outside = |name: &str| match name {
             "MISSING" => None,
             "PROGRAM" => Some("/usr/bin/server".to_owned()),

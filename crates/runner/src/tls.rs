@@ -46,8 +46,8 @@ mod tests {
             Some("xn--mnchen-3ya.example")
         );
         let text = "https://m\u{fc}nchen.example/mcp";
-        let said = url_error(text, &Url::parse(text).unwrap_err());
-        assert_eq!(said, "invalid international domain name; write an international host name in its `xn--` form");
+        let message = url_error(text, &Url::parse(text).unwrap_err());
+        assert_eq!(message, "invalid international domain name; write an international host name in its `xn--` form");
         assert_eq!(url_error("https://", &Url::parse("https://").unwrap_err()), "empty host");
         assert!(Url::parse("https://a.example/\u{fc}").is_ok());
     }

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_takes_too_long_is_killed_with_what_it_started() {
+    fn a_command_that_takes_too_long_is_killed_with_its_children() {
         let folder = tempfile::tempdir().unwrap();
         let command = "sh -c 'echo $$ > inner; sleep 600' & sleep 600";
         assert!(run(command, folder.path(), Path::new("/"), Duration::from_millis(500)).unwrap().is_none());

@@ -27,8 +27,8 @@ pub(super) fn validate(folder: &Path, text: &str) -> Result<Option<String>, Fail
     if code == ExitCode::SUCCESS {
         return Ok(None);
     }
-    let said = [out, err].concat();
-    Ok(Some(String::from_utf8_lossy(&said).replace(&path.display().to_string(), "the block").trim_end().to_owned()))
+    let output = [out, err].concat();
+    Ok(Some(String::from_utf8_lossy(&output).replace(&path.display().to_string(), "the block").trim_end().to_owned()))
 }
 
 /// The scripts that a suite refers to. A document need not show them.
@@ -88,10 +88,10 @@ fn completed(mut suite: Map<String, Value>) -> Map<String, Value> {
     for name in names(&tests, &["model", "models"]) {
         add(&mut suite, "models", &name, json!({ "provider": "anthropic", "model": "claude" }));
     }
-    let struck = suite.get("faults").and_then(Value::as_array).into_iter().flatten();
-    let struck: Vec<String> =
-        struck.filter_map(|fault| fault.pointer("/target/server")?.as_str().map(str::to_owned)).collect();
-    for name in names(&tests, &["servers"]).into_iter().chain(struck) {
+    let targeted = suite.get("faults").and_then(Value::as_array).into_iter().flatten();
+    let targeted: Vec<String> =
+        targeted.filter_map(|fault| fault.pointer("/target/server")?.as_str().map(str::to_owned)).collect();
+    for name in names(&tests, &["servers"]).into_iter().chain(targeted) {
         add(&mut suite, "servers", &name, json!({ "command": ["server"] }));
     }
     let mut injected = names(&tests, &["inject"]);
@@ -160,14 +160,14 @@ fn completed_test(test: Value, number: usize) -> Value {
 mod tests {
     use super::*;
 
-    fn said(text: &str) -> Option<String> {
+    fn validation_error(text: &str) -> Option<String> {
         let folder = tempfile::tempdir().unwrap();
         validate(folder.path(), text).unwrap()
     }
 
     #[track_caller]
     fn accepts(part: &str) {
-        assert_eq!(said(&whole(part).unwrap()), None, "{part}");
+        assert_eq!(validation_error(&whole(part).unwrap()), None, "{part}");
     }
 
     #[test]
@@ -187,9 +187,9 @@ mod tests {
     }
 
     #[test]
-    fn what_the_author_wrote_is_validated_and_never_replaced() {
+    fn text_of_the_author_is_validated_and_never_replaced() {
         let rejected = |part: &str, why: &str| {
-            let message = said(&whole(part).unwrap()).unwrap();
+            let message = validation_error(&whole(part).unwrap()).unwrap();
             assert!(message.contains(why), "{message}");
         };
         rejected("models:\n  demo: { provider: skript }\n", "skript");
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_part_of_a_suite_is_an_error() {
+    fn unknown_parts_of_a_suite_are_errors() {
         for part in ["modles: {}\n", "faults: []\nruns: 5\n", "7\n", "- 7\n"] {
             assert!(whole(part).unwrap_err().starts_with("`yaml part` is for"), "{part}");
         }
@@ -207,10 +207,10 @@ mod tests {
     }
 
     #[test]
-    fn whole_files_are_validated_and_other_yaml_is_parsed() {
-        assert_eq!(said("narrative: {}\n"), None);
-        assert_eq!(said("mock_server: { name: shop }\n"), None);
-        assert!(said("agents: []\nagents: []\n").unwrap().contains("the block:2:1"));
+    fn complete_files_are_validated_and_other_yaml_is_parsed() {
+        assert_eq!(validation_error("narrative: {}\n"), None);
+        assert_eq!(validation_error("mock_server: { name: shop }\n"), None);
+        assert!(validation_error("agents: []\nagents: []\n").unwrap().contains("the block:2:1"));
         assert_eq!(unreadable("on: [push]\njobs:\n  a: { runs-on: x }\n"), None);
         assert!(unreadable("jobs: {\n").unwrap().contains("the block:"));
     }

@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_target_of_the_manifest_has_seeds_that_fit_and_a_place_for_what_it_finds() {
+    fn every_target_of_the_manifest_has_matching_seeds_and_a_folder_for_findings() {
         let root = crate::root().unwrap();
         let manifest = fs::read_to_string(root.join("fuzz/Cargo.toml")).unwrap();
         let bins = manifest.split("[[bin]]\nname = \"").skip(1).map(|rest| rest.split('"').next().unwrap().to_owned());

@@ -74,8 +74,8 @@ fn sections(after: &str) -> String {
     let mut last = "";
     for part in after.split("\n\n").filter(|part| !part.trim().is_empty()) {
         let (first, rest) = part.split_once('\n').unwrap_or((part, ""));
-        let (heading, body) = if let Some(said) = part.strip_prefix("Exit codes: ") {
-            ("EXIT STATUS", said.to_owned())
+        let (heading, body) = if let Some(codes) = part.strip_prefix("Exit codes: ") {
+            ("EXIT STATUS", codes.to_owned())
         } else if let Some(line) = first.strip_prefix("Example: ") {
             ("EXAMPLES", format!("{line}\n{rest}"))
         } else if first.starts_with("Example") && first.ends_with(':') {

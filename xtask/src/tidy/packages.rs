@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reviewed_list_must_match_what_the_program_is_made_of() {
+    fn the_reviewed_list_must_match_the_dependencies() {
         let packages = [
             package("a", REGISTRY, &["lib"], &[]),
             package("b", REGISTRY, &["lib", "custom-build"], &[]),

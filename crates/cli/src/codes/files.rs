@@ -41,7 +41,7 @@ pub(super) static ENTRIES: [Entry; 17] = [
         Code::EmptyFolder,
         "A folder has no matching file",
         "error[empty-folder]: empty: no .yml or .yaml file in this folder or below it",
-        "A folder stands for all suites, or recordings, in and below it, by file extension. Hidden files and folders are \
+        "A folder means all suites, or recordings, in and below it, by file extension. Hidden files and folders are \
          skipped. Scripts and mock servers are not suites: they have no tests.",
         &["Name another folder, or the file itself."],
     ),

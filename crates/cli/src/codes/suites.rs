@@ -97,7 +97,7 @@ pub(super) static ENTRIES: [Entry; 39] = [
     entry(
         Code::SecretMadePublic,
         "A secret is listed as public",
-        "error[secret-made-public]: `MCP_TOKEN` holds a key or token and cannot be public",
+        "error[secret-made-public]: `MCP_TOKEN` contains a key or token and cannot be public",
         "`public:` lists variables whose values may be recorded and reported. The variables of `bearer_token_env` and \
          `api_key_env` are always secrets.",
         &["Remove it from `public:`.", "If it is not a secret, pass it in `env:` or `headers:` instead."],
@@ -280,7 +280,7 @@ pub(super) static ENTRIES: [Entry; 39] = [
     entry(
         Code::SelfEdge,
         "An edge leads from a tool to itself",
-        "error[self-edge]: an edge from `search` to itself can never hold",
+        "error[self-edge]: an edge from `search` to itself can never be satisfied",
         "An edge of `trajectory_axes` names two tools. The first call of a tool can never come after another call of the same \
          tool.",
         &["Name two different tools.", "To limit how often a tool is called, use `trajectory:` or `golden_path:`."],
@@ -320,11 +320,11 @@ pub(super) static ENTRIES: [Entry; 39] = [
     entry(
         Code::InvalidRuns,
         "Runs cannot stop early like this",
-        "error[invalid-runs]: runs stop when `reliability` is settled, and there is no `at_least` to settle",
+        "error[invalid-runs]: `stop: settled` needs a `reliability` gate with `at_least`",
         "`runs: { min, max, stop: settled }` runs a test until its runs show or refute the pass rate that `reliability` asks \
          for in `at_least`, or until there are `max` of them.",
         &[
-            "Say which rate is to be shown: `reliability: { at_least: 0.9 }`.",
+            "Set the rate to prove: `reliability: { at_least: 0.9 }`.",
             "Or write `runs` as a number.",
             "`min` cannot be more than `max`.",
         ],

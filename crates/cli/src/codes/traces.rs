@@ -31,7 +31,7 @@ pub(super) static ENTRIES: [Entry; 17] = [
         Code::TaskConflict,
         "Two tasks of a record have the same gate",
         "error[task-conflict]: ok.jsonl: byte 0: two tasks of this record have `trajectory`: lines 2 and 4 of the gates file",
-        "All tasks whose `when:` holds apply to a record, and each of their gates replaces the same gate for all records. If two \
+        "All tasks whose `when:` matches apply to a record, and each of their gates replaces the same gate for all records. If two \
          of them have the same gate, it is not clear which one counts. The other records are still scored; the exit code is 2.",
         &["Make the `when:` of one task exclude the other.", "Or merge the two tasks."],
     ),

@@ -221,7 +221,7 @@ pub(super) static ENTRIES: [Entry; 22] = [
         Code::SkippedTests,
         "Tests were skipped",
         "- SKIPPED   second",
-        "The run stopped before them: a test failed under `--fail-fast`, a budget was reached, or somebody pressed Ctrl-C.",
+        "The run stopped before them: a test failed under `--fail-fast`, a budget was reached, or Ctrl-C was pressed.",
         &["Run again without `--fail-fast`, or with a larger budget."],
     ),
 ];

@@ -129,7 +129,7 @@ pub(super) fn run(typed: &Infer, console: &mut Console<'_>) -> Result<u8, Stop> 
         err.complain(format!("note: {} without a group left out", many(without.runs, "trace")));
     }
     for (which, what) in [
-        (WhyNot::Incomplete, "left out, because the recording is not whole or the program failed"),
+        (WhyNot::Incomplete, "left out, because the recording is incomplete or the program failed"),
         (WhyNot::NoOutcome, "left out, because the record does not say how the run ended"),
     ] {
         let count = why_not.iter().filter(|why| **why == which).count();
@@ -224,14 +224,14 @@ fn nothing(good: usize, has_outcome: bool) -> Failure {
             ("no run has the outcome of a good one", "compare --outcome and --outcome-pass with a record")
         }
         0 => ("there is no run to infer from", "name inputs with traces, as for `mcptest score`"),
-        _ => ("nothing holds in every good run", "group the runs of the same task with --group-by"),
+        _ => ("the good runs have nothing in common", "group the runs of the same task with --group-by"),
     };
     Failure::error((), message).code(Code::NothingInferred).hint(hint)
 }
 
 fn exists(path: &Path) -> Failure {
     let message = format!("{} already exists, and nothing is overwritten", shown(path));
-    Failure::error((), message).code(Code::FileExists).hint("move it away, or name another file")
+    Failure::error((), message).code(Code::FileExists).hint("move it, or name another file")
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {

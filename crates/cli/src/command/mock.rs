@@ -46,7 +46,7 @@ fn serve(typed: &Mock, console: &mut Console<'_>) -> Result<End, Stop> {
         None => Log::none(),
         Some(path) => Log::append(path).map_err(|error| {
             let message = format!("cannot open the log {}: {error}", path.display());
-            stop(Code::FileNotWritten, &message, "give a path that can be written")
+            stop(Code::FileNotWritten, &message, "choose a path that can be written")
         })?,
     };
     let runtime = runtime::build().map_err(|error| cannot_start(&error))?;

@@ -68,7 +68,7 @@ fn finish(typed: &Mutate, findings: &Findings, console: &mut Console<'_>) -> u8 
             0 => "there is no run to change".to_owned(),
             _ => "none of the operators applies to these runs, so nothing was tested".to_owned(),
         };
-        let hint = "leave out --operators and --filter, and see that the runs make calls or end with a message";
+        let hint = "omit --operators and --filter, and check that the runs make calls or end with a message";
         console.err.complain(Failure::error((), message).code(Code::NoMutants).hint(hint));
         return exit::ERROR;
     }

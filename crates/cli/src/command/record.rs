@@ -140,9 +140,9 @@ fn save(
     Ok(code)
 }
 
-/// No model request passed the proxy.
+/// No model request went through the proxy.
 pub(super) fn model_not_seen(hint: &str) -> Failure {
-    let message = "the model was not seen: no request of a known interface passed the proxy";
+    let message = "the model was not seen: no request to a known model API went through the proxy";
     Failure::error((), message).code(Code::ModelUnseen).hint(hint)
 }
 
@@ -198,7 +198,7 @@ fn answer(typed: &Record, finished: &Finished) -> Result<Option<String>, Failure
 fn no_answer(why: &str) -> Failure {
     Failure::warning((), format!("the answer of the program cannot be read: {why}"))
         .code(Code::NoAnswer)
-        .hint("say with --answer where the program leaves its answer")
+        .hint("use --answer to say where the program writes its answer")
 }
 
 fn write_ledger(path: &Path, ledger: &Ledger) -> Result<(), Failure> {

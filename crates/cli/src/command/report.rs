@@ -68,7 +68,7 @@ fn events(path: &Path, trust: Trust) -> Result<Vec<Event>, FileError> {
     };
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        let foreign = ReportError::Foreign(format!("it is no text: byte {at} is no UTF-8"));
+        let foreign = ReportError::Foreign(format!("it is not text: byte {at} is not UTF-8"));
         file_error(Code::NotAReport, path, foreign.to_string(), foreign.hint())
     })?;
     report::read(&text).map_err(|error| file_error(Code::NotAReport, path, error.to_string(), error.hint()))

@@ -31,7 +31,7 @@ pub(super) use self::complaints::Complaints;
 use self::lines::{LineKind, ScoredBatch};
 use self::listing::Listing;
 use self::summary::Summary;
-use self::tasks::MetTasks;
+use self::tasks::MatchedTasks;
 use super::{Environment, Stop};
 use crate::args::{Output, ReadingArgs, Score};
 use crate::console::{Console, Stream, printed};
@@ -217,7 +217,7 @@ fn score(
     let mut shown: Option<Arc<str>> = None;
     let mut number = 0;
     let group_by = typed.group_by.as_ref().map(|key| &key.0);
-    let mut met = MetTasks::default();
+    let mut met = MatchedTasks::default();
     let work = |job: &_| ScoredBatch::of(job, scorer, options, group_by, wants_rows);
     pipeline::run(sources, reading, threads(&typed.reading), &progress, &work, &mut |mut batch: ScoredBatch| {
         bar.advance(batch.traces.len() as u64);

@@ -86,7 +86,7 @@ impl Sessions<'_, '_> {
                     Ok(Answer::Value(json!({ "protocol": PROTOCOL, "version": env!("CARGO_PKG_VERSION") })))
                 }
                 Some(other) => Err(bad_request(format!(
-                    "this program speaks version {PROTOCOL} of its protocol, and version {other} was asked for"
+                    "this program supports version {PROTOCOL} of its protocol, not version {other}"
                 ))),
             },
             Request::Gates(gates) => scoring::gates(&gates, self.environment).map(Answer::Value),

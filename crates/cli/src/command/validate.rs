@@ -278,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_summary_counts_what_there_is() {
+    fn the_summary_counts_only_existing_kinds() {
         let line = |fine, wrong, refused, errors, warnings| summary(&Counts { fine, wrong, refused, errors, warnings });
         assert_eq!(line(1, 0, 0, 0, 0), "1 file: 1 fine");
         assert_eq!(line(2, 1, 0, 4, 1), "3 files: 2 fine, 1 with 4 errors, 1 warning");

@@ -128,9 +128,9 @@ impl EvalArchive {
         let find = |name: &str| entries.iter().find(|entry| entry.name == name);
         // A log that was not finished has its beginning in the journal.
         let Some(header) = find("header.json").or_else(|| find("_journal/start.json")) else {
-            return Err(Failure::error((), "it is a zip archive, and not a log of Inspect: it has no `header.json`")
+            return Err(Failure::error((), "it is a zip archive, but not an Inspect log: it has no `header.json`")
                 .code(Code::UnknownFormat)
-                .hint("unpack it, and name the files in it"));
+                .hint("unpack it and name the files in it"));
         };
         let is_finished = header.name == "header.json";
         let mut samples: Vec<Entry> = entries.iter().filter(|entry| is_sample(&entry.name)).cloned().collect();

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_stands_for_the_files_of_records_in_it_and_below_it() {
+    fn a_folder_means_the_record_files_in_and_below_it() {
         let folder = folder(&[
             "b/z.jsonl",
             "b/c/y.ndjson.zst",
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_named_file_is_taken_whatever_its_name_and_only_once() {
+    fn a_named_file_is_read_once_regardless_of_its_extension() {
         let folder = folder(&["b/notes.txt", "b/a.json", "b/.hidden"]);
         check(
             folder.path(),
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_nowhere_is_refused_with_what_may_be_meant() {
+    fn a_missing_path_is_rejected_with_a_suggestion() {
         let folder = folder(&["traces.jsonl", "empty/notes.txt"]);
         check(
             folder.path(),
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn opening_unpacks_and_counts_what_is_stored() {
+    fn opening_decompresses_and_counts_stored_bytes() {
         let folder = folder(&["a.json"]);
         let path = folder.path().join("a.json");
         let packed = zstd::encode_all("{\"a\": \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}".as_bytes(), 3).unwrap();
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_any_more_is_refused() {
+    fn a_file_that_was_replaced_by_a_folder_is_rejected() {
         let folder = folder(&["a.json", "b.json"]);
         let path = |name: &str| folder.path().join(name);
         let sources = expand(&[path("a.json"), path("b.json")], &mut |_| {});

@@ -38,7 +38,7 @@ pub(super) fn gate(name: &str, all: bool, page: &mut Page) {
     page.text(&format!("Without `expect:` it passes when {}.", bounds.join(" and ")));
     let (reading, limits) = if all { (usize::MAX, usize::MAX) } else { (READING, LIMITS) };
     page.points("How to read it", guide.reading.iter().copied().take(reading));
-    page.points("What it cannot tell", guide.limits.iter().copied().take(limits));
+    page.points("What it cannot detect", guide.limits.iter().copied().take(limits));
     if all {
         if !guide.formula.is_empty() {
             page.heading("How its numbers are computed");

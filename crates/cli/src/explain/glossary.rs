@@ -153,18 +153,17 @@ static ENTRIES: [Entry; 35] = [
         &["narrative.claimed_but_absent", "unassessable"],
     ),
     entry(
-        "edges held",
-        &["edge", "edges", "edge held", "held"],
+        "edges satisfied",
+        &["edge", "edges", "edge satisfied", "satisfied"],
         "words of the gate `trajectory_axes`",
-        "An edge is one entry of `dependencies` or `order`: this call before that one, or this argument from that result. It \
-         is held if the recorded calls follow it.",
+        "An edge is one entry of `dependencies` or `order`: this call before that one, or this argument from that result. It is satisfied if the recorded calls follow it.",
         &["trajectory_axes", "not exercised"],
     ),
     entry(
         "not exercised",
         &["unexercised", "exercised"],
         "words of the gate `trajectory_axes`",
-        "The later tool of an edge was never called, so nothing could violate it. It counts as held; with `required: true` it \
+        "The later tool of an edge was never called, so nothing could violate it. It counts as satisfied; with `required: true` it \
          fails instead.",
         &["trajectory_axes", "trajectory.edges_exercised"],
     ),
@@ -305,7 +304,7 @@ static ENTRIES: [Entry; 35] = [
         "evidence",
         &[],
         TERM,
-        "What was recorded apart from the model's words: calls, arguments, results, tokens. Verdicts rest on it. Missing \
+        "What was recorded, other than the model's own text: calls, arguments, results, tokens. Verdicts are based on it. Missing \
          evidence is unknown, and a verdict that depends on it is `unassessable`.",
         &["trace", "unassessable", "not-assessable"],
     ),
@@ -337,7 +336,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_spelling_means_one_word_and_what_is_pointed_to_is_there() {
+    fn every_alias_is_unique_and_every_reference_resolves() {
         let mut seen = BTreeSet::new();
         for entry in &ENTRIES {
             for name in entry.also.iter().chain([&entry.name]) {

@@ -61,7 +61,7 @@ fn explain_field(asked: &str, field: &Field, below: bool, page: &mut Page) {
     let holds = match (below, every) {
         (false, false) => field.kind.to_string(),
         (false, true) => format!("a list, each item {}", field.kind),
-        (true, false) => "whatever was recorded there".to_owned(),
+        (true, false) => "any recorded value".to_owned(),
         (true, true) => "a list of what was recorded there".to_owned(),
     };
     page.item("value", &holds);

@@ -178,7 +178,7 @@ pub(super) fn explain(name: &str, page: &mut Page) {
             _ => "",
         };
         let (name, target) =
-            if kind.strikes_model() { ("bad-model", "model: true") } else { ("dead-search", "tool: search") };
+            if kind.targets_model() { ("bad-model", "model: true") } else { ("dead-search", "tool: search") };
         page.heading("Example");
         page.code(&format!("faults:\n  - {{ name: {name}, target: {{ {target} }}, kind: {kind}{number} }}"));
     }

@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_that_the_reason_quotes_is_not_said_twice() {
+    fn a_difference_in_the_reason_is_not_repeated() {
         let failure = |reason: &str, expected: Value, path: &str| GateFailure {
             target: "t".to_owned(),
             reason: reason.to_owned(),
@@ -351,22 +351,22 @@ mod tests {
                 note: "differs".to_owned(),
             }],
         };
-        let said = |failure: GateFailure| lines_of(|out| diffs(&failure, 0, out));
-        assert_eq!(said(failure("`t` is 2, expected exact 1", json!(1), "")), [""; 0]);
+        let diff_lines = |failure: GateFailure| lines_of(|out| diffs(&failure, 0, out));
+        assert_eq!(diff_lines(failure("`t` is 2, expected exact 1", json!(1), "")), [""; 0]);
         let again = ["value: differs, expected 1, recorded 2"];
-        assert_eq!(said(failure("`t` is wrong, expected exact 1", json!(1), "")), again);
+        assert_eq!(diff_lines(failure("`t` is wrong, expected exact 1", json!(1), "")), again);
         assert_eq!(
-            said(failure("`t` is 2, expected exact 1", json!(1), "/b")),
+            diff_lines(failure("`t` is 2, expected exact 1", json!(1), "/b")),
             ["/b: differs, expected 1, recorded 2"]
         );
         let mut third = failure("`t` is 0.3333, expected exact 1", json!(1), "");
         third.diffs[0].actual = Some(json!(1.0 / 3.0));
-        assert_eq!(said(third.clone()), [""; 0]);
+        assert_eq!(diff_lines(third.clone()), [""; 0]);
         third.diffs[0].actual = Some(json!(0.3334));
-        assert_eq!(said(third), ["value: differs, expected 1, recorded 0.3334"]);
+        assert_eq!(diff_lines(third), ["value: differs, expected 1, recorded 0.3334"]);
         let long = "x".repeat(100);
         let cut = format!("`t` is 2, expected exact {}", json::excerpt(&json!(long), 80));
-        assert_eq!(said(failure(&cut, json!(long), "")).len(), 3);
+        assert_eq!(diff_lines(failure(&cut, json!(long), "")).len(), 3);
     }
 
     #[test]
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receipt_tells_what_became_of_a_fault() {
+    fn a_receipt_shows_the_outcome_of_a_fault() {
         let line = |injected: &[usize], met: &[usize], recovered: Recovered| {
             receipt_line(&Receipt {
                 fault: "f".to_owned(),

@@ -23,7 +23,7 @@ const FEW: usize = 3;
 const MAX_VALUE: usize = 60;
 
 /// Most characters of the closing message.
-const MAX_SAID: usize = 240;
+const MAX_ANSWER: usize = 240;
 
 /// Lines with the evidence for a verdict, and their indentation: the calls, and before them the closing message if it is what
 /// failed.
@@ -32,9 +32,9 @@ pub(super) fn lines(row: &Row) -> Vec<(usize, String)> {
     let is_about_words =
         |check: &CheckResult| check.name == GateKind::Narrative.name() && check.verdict == Verdict::Fail;
     if row.checks.iter().any(is_about_words)
-        && let Some(said) = row.trace.as_deref().and_then(|trace| trace.final_response.as_deref())
+        && let Some(text) = row.trace.as_deref().and_then(|trace| trace.final_response.as_deref())
     {
-        out.push((0, format!("it said: \"{}\"", one_line(&json::cut(said, MAX_SAID)))));
+        out.push((0, format!("it said: \"{}\"", one_line(&json::cut(text, MAX_ANSWER)))));
     }
     out.extend(calls(row));
     out
@@ -101,7 +101,7 @@ fn call(call: &ToolCall, trace: &Trace, at: usize) -> String {
     let got = match trace.result(at) {
         None => "no answer is known".to_owned(),
         Some(result) => {
-            let said = match (&result.error, &result.structured_content) {
+            let text = match (&result.error, &result.structured_content) {
                 (Some(error), _) => one_line(&json::cut(&error.message, MAX_VALUE)),
                 (None, Some(value)) => short(value),
                 (None, None) => {
@@ -117,7 +117,7 @@ fn call(call: &ToolCall, trace: &Trace, at: usize) -> String {
                 Some(false) => "ok",
                 None => "unknown whether it failed",
             };
-            if said.is_empty() { format!("{how}{fault}") } else { format!("{how}{fault}: {said}") }
+            if text.is_empty() { format!("{how}{fault}") } else { format!("{how}{fault}: {text}") }
         }
     };
     format!("{}{asked} → {got}", one_line(&call.name))
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_shown_with_what_it_asked_and_got() {
+    fn a_call_is_shown_with_arguments_and_result() {
         let trace = Trace::from_envelope(&serde_json::json!({
             "tool_calls": [{ "name": "a", "args": { "q": 1 } }, { "name": "b" }, { "name": "c" }, { "name": "d" }],
             "tool_results": [

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_replaced_whole_and_nothing_is_left_beside_it() {
+    fn a_file_is_replaced_atomically_without_leftovers() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("report.json");
         for text in ["a long first text", "short"] {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_to_a_file_leaves_what_is_there_and_keeps_to_the_room() {
+    fn appending_keeps_existing_content_and_respects_the_limit() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("summary.md");
         append(&path, 10, |room| "a".repeat(room - 4)).unwrap();
@@ -124,7 +124,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn nothing_is_written_through_a_link_and_what_is_no_file_is_not_replaced() {
+    fn links_are_not_followed_and_only_regular_files_are_replaced() {
         use std::os::unix::fs::symlink;
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| fs::canonicalize(folder.path()).unwrap().join(name);

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_traces_say_stays_data() {
+    fn trace_text_is_never_markup() {
         const HOSTILE: &str = "</script><script>alert(1)</script><!--<img src=x onerror=alert(2)>\u{202e}";
         let mut all = events();
         for event in &mut all {

@@ -107,7 +107,7 @@ fn no_reporter_prints_a_command_at_any_width() {
 }
 
 #[test]
-fn the_github_reporter_has_a_line_per_command_of_its_own() {
+fn the_github_reporter_writes_one_line_per_command() {
     for seed in 0..HOSTILE.len() {
         let text = printed(Kind::Github, &events(seed), Verbosity::Normal, 100);
         assert_eq!(commands(&text).len(), text.lines().count());
@@ -145,7 +145,7 @@ fn json_means_the_same_with_and_without_the_guard() {
 }
 
 #[test]
-fn what_cannot_be_seen_is_written_out_for_people() {
+fn invisible_characters_are_escaped_for_people() {
     let events = events(0);
     for kind in Kind::ALL {
         let text = printed(kind, &events, Verbosity::Verbose, 100);

@@ -107,7 +107,7 @@ fn failures(report: &Report, most: usize, out: &mut String) {
             let why: Vec<String> = why.trim_end().lines().map(|line| printable(line).into_owned()).collect();
             details("! ERROR", &suite.file, "the suite could not be used", &why)
         });
-        let blocks = alike(&suite.rows).into_iter().map(|(row, runs)| failure(row, &runs, &suite.file));
+        let blocks = merge_runs(&suite.rows).into_iter().map(|(row, runs)| failure(row, &runs, &suite.file));
         for block in refused.into_iter().chain(blocks).map(|block| escape(&block)) {
             if left_out > 0 || text.len() + block.len() > most {
                 left_out += 1;
@@ -126,7 +126,7 @@ fn failures(report: &Report, most: usize, out: &mut String) {
 }
 
 /// Rows that did not pass, in order; runs of a test with the same failure are one entry with all their numbers.
-fn alike(rows: &[Row]) -> Vec<(&Row, Vec<u64>)> {
+fn merge_runs(rows: &[Row]) -> Vec<(&Row, Vec<u64>)> {
     let mut out: Vec<(&Row, Vec<u64>)> = Vec::new();
     let mut known: BTreeMap<(String, RowVerdict, String), usize> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.verdict.is_bad()) {

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_meant_is_painted_and_nothing_without_colour() {
+    fn only_marked_text_is_colored_and_nothing_without_color() {
         let failed = Tone::Marked(RowVerdict::Fail);
         assert_eq!(failed.paint("    ✗ expect:\n      more\n", true), "    \u{1b}[31m✗\u{1b}[0m expect:\n      more\n");
         assert_eq!(Tone::Advice.paint("  a\n    b\n", true), "  \u{1b}[36ma\u{1b}[0m\n    \u{1b}[36mb\u{1b}[0m\n");

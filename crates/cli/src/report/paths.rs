@@ -114,9 +114,9 @@ mod tests {
 
     fn paths(ways: &[(usize, &[&str], &str, bool)]) -> Paths {
         let mut out = Paths::default();
-        for (times, tools, said, passed) in ways {
+        for (times, tools, answer, passed) in ways {
             let calls: Vec<_> = tools.iter().map(|tool| json!({ "name": tool })).collect();
-            let trace = Trace::from_envelope(&json!({ "tool_calls": calls, "final_response": said })).unwrap();
+            let trace = Trace::from_envelope(&json!({ "tool_calls": calls, "final_response": answer })).unwrap();
             for _ in 0..*times {
                 out.add(Some(&trace), *passed);
             }
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_ends_where_others_go_on_is_a_way_of_its_own() {
+    fn a_run_that_ends_early_is_a_separate_path() {
         let mut found = paths(&[
             (2, &["a", "b", "c"], "x", true),
             (1, &["a", "b", "d"], "x", false),

@@ -269,7 +269,7 @@ fn nothing_that_is_printed_acts_on_a_terminal() {
 }
 
 #[test]
-fn colour_changes_nothing_but_colour() {
+fn color_does_not_change_the_text() {
     let colored = Style { output: Output { is_colored: true, ..Output::PLAIN }, ..normal() };
     let text = printed("pretty", colored, &events());
     let mut plain = String::new();
@@ -289,7 +289,7 @@ fn colour_changes_nothing_but_colour() {
 }
 
 #[test]
-fn nothing_to_report_is_said() {
+fn an_empty_run_is_reported() {
     assert_eq!(printed("pretty", normal(), &[]), "no tests\n");
     assert_eq!(printed("github", normal(), &[]), "::notice title=mcptest::no tests\n");
     assert_eq!(printed("markdown", normal(), &[]), "## ✓ mcptest: everything passed\n\nno tests\n");
@@ -305,11 +305,11 @@ fn nothing_to_report_is_said() {
 }
 
 #[test]
-fn runs_that_fail_alike_are_shown_once_and_the_rest_is_counted() {
+fn runs_with_the_same_failure_are_grouped_and_the_rest_is_counted() {
     let suite = suite();
-    let said =
+    let failing_case =
         |at: u64| trace(&[("look", json!({ "at": at }), None)], &"word ".repeat(usize::try_from(at).unwrap() + 1));
-    let mut runs: Vec<_> = (0..12).map(|at| ran(&said(at % 2))).collect();
+    let mut runs: Vec<_> = (0..12).map(|at| ran(&failing_case(at % 2))).collect();
     let rows = cell(&suite, 2, "gpt-5", std::mem::take(&mut runs));
     let failed = |rows: Vec<Row>| {
         let mut events = vec![Event::SuiteStarted { file: FILE.to_owned() }];
@@ -395,7 +395,7 @@ fn github_shows_as_many_annotations_as_the_platform_does_and_counts_the_rest() {
 }
 
 #[test]
-fn github_gets_the_summary_of_its_step_after_what_is_there() {
+fn the_github_step_summary_is_appended() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("summary.md");
     fs::write(&path, "before\n").unwrap();
@@ -412,7 +412,7 @@ fn github_gets_the_summary_of_its_step_after_what_is_there() {
 }
 
 #[test]
-fn a_comment_has_only_what_there_is_room_for() {
+fn a_comment_is_cut_to_the_size_limit() {
     let suite = suite();
     let idle = trace(&[], "Nothing.");
     let mut report = Report::default();
@@ -498,11 +498,11 @@ fn jenkins(xml: &str) -> Vec<String> {
                 let children = JENKINS.iter().find(|(known, ..)| known == parent).unwrap().3;
                 match children.iter().position(|child| *child == name) {
                     Some(at) if at >= *last => *last = at,
-                    _ => problems.push(format!("<{name}> may not stand here in <{parent}>")),
+                    _ => problems.push(format!("<{name}> is not allowed here in <{parent}>")),
                 }
             }
             None if name == "testsuites" => {}
-            None => problems.push(format!("<{name}> is no root")),
+            None => problems.push(format!("<{name}> is not a root")),
         }
         if !is_empty {
             open.push((name, 0));
@@ -524,7 +524,7 @@ fn junit_keeps_to_the_schemas_of_jenkins() {
             "<testsuites skipped> is not known",
             "<testsuite> has no errors",
             "<testcase> has no name",
-            "<failure> may not stand here in <testcase>",
+            "<failure> is not allowed here in <testcase>",
             "text in [(\"testsuites\", 0), (\"testsuite\", 1), (\"testcase\", 3)]",
             "<properties> is not known",
         ]
@@ -532,7 +532,7 @@ fn junit_keeps_to_the_schemas_of_jenkins() {
 }
 
 #[test]
-fn json_that_is_written_piece_by_piece_is_laid_out_as_a_whole() {
+fn json_written_in_pieces_equals_json_written_at_once() {
     for events in [events(), Vec::new(), vec![Event::SuiteStarted { file: "a.yml".to_owned() }]] {
         let text = printed("json", normal(), &events);
         assert_eq!(text, mcptest_core::json::pretty(&serde_json::from_str(&text).unwrap()));
@@ -615,7 +615,7 @@ fn a_reporter_that_cannot_be_had_is_refused() {
     );
     assert_eq!(
         clash(["json=a", "junit=a"]).unwrap(),
-        "error[reporters-clash]: two reporters cannot share the file a: json and junit\nhint: give each a file of its own"
+        "error[reporters-clash]: two reporters cannot share the file a: json and junit\nhint: write each to its own file"
     );
     assert_eq!(clash(["json", "junit=a"]), None);
 }

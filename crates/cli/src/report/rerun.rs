@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_no_plain_text_is_selected_by_a_pattern() {
+    fn an_unusual_name_is_selected_by_a_pattern() {
         assert_eq!(filter("a.b"), "a.b");
         assert_eq!(filter("/a.b/"), "/^/a\\.b/$/");
         let pattern = filter("a\u{1b}\tb");

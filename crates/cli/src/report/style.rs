@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_terminal_has_a_say_in_width_and_colour_and_nothing_else_has() {
+    fn only_terminals_decide_width_and_color() {
         let output = |terminal: Option<usize>, color: Color, variable: Option<(&str, &str)>| {
             let set = |name: &str| variable.filter(|(known, _)| *known == name).map(|(_, value)| value.to_owned());
             let Output { width, is_colored } = Output::new(terminal, color, &set);

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_breaks_at_spaces_and_a_long_word_stays_whole() {
+    fn a_line_breaks_at_spaces_and_long_words_are_not_broken() {
         let wrapped = |text: &str| {
             let mut out = String::new();
             wrap(&mut out, 100, 4, text);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_backticks_is_kept_together_where_it_fits_on_a_line() {
+    fn text_in_backticks_is_not_broken_if_it_fits_on_a_line() {
         let wrapped = |text: &str| {
             let mut out = String::new();
             wrap(&mut out, 20, 0, text);

@@ -153,7 +153,7 @@ fn a_run_prints_the_report_and_the_annotations_and_sets_every_output() {
 }
 
 #[test]
-fn arguments_select_and_a_run_that_holds_exits_with_0() {
+fn arguments_select_tests_and_a_passing_run_exits_with_0() {
     let here = workspace();
     let ran = judge(&here, "suite.yml", "--filter\nlooks\n\n", "reports");
     assert_eq!(ran.status.code(), Some(0), "{ran:?}");
@@ -166,7 +166,7 @@ fn arguments_select_and_a_run_that_holds_exits_with_0() {
 }
 
 #[test]
-fn what_cannot_run_exits_with_2_and_leaves_no_report_of_before() {
+fn an_error_exits_with_2_and_removes_the_previous_report() {
     let here = workspace();
     assert_eq!(judge(&here, "suite.yml", "", "reports").status.code(), Some(1));
     here.write("of-the-runner/output", b"");
@@ -326,7 +326,7 @@ fn pull_requests_from_forks_are_not_trusted() {
 }
 
 #[test]
-fn the_program_is_built_from_the_sources_of_the_action_wherever_they_lie() {
+fn the_program_is_built_from_the_sources_of_the_action_in_any_folder() {
     let here = Folder::with(&[("a 'folder' $(touch pwned)/Cargo.toml", "")]);
     let source = here.0.join("a 'folder' $(touch pwned)");
     for tool in ["cargo", "rustup"] {
@@ -383,7 +383,7 @@ fn the_key_of_the_cache_follows_the_sources_and_nothing_else() {
 }
 
 #[test]
-fn the_repository_says_which_rust_it_is_built_with() {
+fn the_repository_pins_its_rust_version() {
     let found = found_out(root().to_str().unwrap());
     let text = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
     assert!(text.contains(&format!("\nrust-version = \"{}\"\n", found["rust"])), "{found:?}");

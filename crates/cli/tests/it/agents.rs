@@ -416,7 +416,7 @@ fn calls_of_two_servers_belong_to_the_right_one() {
 }
 
 #[test]
-fn an_agent_that_must_wait_asks_again_and_the_trace_is_the_same() {
+fn an_agent_that_is_rate_limited_retries_and_the_trace_is_the_same() {
     let Some(world) = World::new(&OPENAI) else { return };
     let model = Loopback::start(|request, count| match count {
         2 => Answer::status(429, "retry-after: 0\r\n", r#"{"error":{"message":"slow down"}}"#),

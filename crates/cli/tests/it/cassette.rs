@@ -111,7 +111,7 @@ fn cassettes_that_fit_are_ok_and_scripted_tests_need_none() {
 }
 
 #[test]
-fn what_is_stale_or_missing_is_a_no_and_what_is_unused_is_not() {
+fn stale_and_missing_cassettes_fail_and_unused_ones_do_not() {
     let here = here();
     for (test, model, run) in [("books", "gpt-5", 2), ("books", "demo", 1), ("cancels", "demo", 1)] {
         record_any(&here, test, model, run);
@@ -162,7 +162,7 @@ hint: to remove what is unused: mcptest cassette prune t/s.yml
 }
 
 #[test]
-fn what_is_broken_says_why() {
+fn a_broken_cassette_says_why() {
     let here = here();
     let path = record(&here, ("cancels", "demo", 1), &json!({}));
     let text = std::fs::read_to_string(path).unwrap();
@@ -180,7 +180,7 @@ fn what_is_broken_says_why() {
     let all = format!(
         "\
 t/s.yml
-  broken   {AT}/books/gpt-5/1.json: holds run 1 of `cancels` on `demo`, not run 1 of `books` on `gpt-5`
+  broken   {AT}/books/gpt-5/1.json: is run 1 of `cancels` on `demo`, not run 1 of `books` on `gpt-5`
   broken   {AT}/books/gpt-5/2.json: has format version 3, this program reads versions 1 to 2
   broken   {AT}/books/gpt-5/3.json: is not UTF-8: byte 0
   ok       {AT}/cancels/demo/1.json
@@ -197,7 +197,7 @@ hint: to remove what is unused: mcptest cassette prune t/s.yml
 }
 
 #[test]
-fn without_the_script_nobody_can_tell_whether_a_cassette_fits() {
+fn without_the_script_the_state_of_a_cassette_is_unknown() {
     let here = Folder::with(&[("t/demo.yml", SCRIPT)]);
     here.write("t/s.yml", SUITE.replace("models: [gpt-5, demo]", "model: demo").as_bytes());
     for run in 1..=3 {
@@ -377,7 +377,7 @@ fn a_cassette_is_shown_with_its_calls_faults_answer_and_end() {
 }
 
 #[test]
-fn what_is_no_cassette_is_not_shown() {
+fn only_cassettes_are_shown() {
     let here = here();
     let stderr = "\
 error[broken-cassette]: t/s.yml: line 1, column 1: expected value
@@ -389,7 +389,7 @@ hint: `mcptest cassette list` shows where cassettes are and what is wrong with t
 }
 
 #[test]
-fn what_is_unused_is_removed_only_on_request() {
+fn unused_cassettes_are_removed_only_on_request() {
     let here = here();
     for (test, model, run) in [("books", "gpt-5", 1), ("books", "gpt-5", 4), ("cancels", "gpt-5", 1)] {
         record_any(&here, test, model, run);
@@ -417,7 +417,7 @@ fn what_is_unused_is_removed_only_on_request() {
 }
 
 #[test]
-fn what_no_recorder_wrote_is_never_removed() {
+fn files_that_were_not_recorded_are_never_removed() {
     let here = here();
     let kept = [
         "s/books/gpt-5/04.json",
@@ -510,7 +510,7 @@ hint: give one of the two another name
 }
 
 #[test]
-fn what_lies_in_the_place_of_a_folder_is_no_empty_folder() {
+fn a_file_in_place_of_the_folder_is_an_error() {
     let here = here();
     here.write(AT, b"");
     let said = |line: &[&str], stdout: &str, hint: &str| {
@@ -700,7 +700,7 @@ agents:
 ";
 
 #[test]
-fn a_renamed_test_finds_its_recordings_by_what_was_asked_and_keeps_them() {
+fn a_renamed_test_finds_its_recordings_by_inputs_and_keeps_them() {
     let here = Folder::with(&[("t/s.yml", REAL)]);
     for model in ["gpt-5", "gpt-4"] {
         record(&here, ("books a seat", model, 1), &said("Done."));
@@ -734,7 +734,7 @@ fn a_renamed_test_finds_its_recordings_by_what_was_asked_and_keeps_them() {
 }
 
 #[test]
-fn what_cannot_be_renamed_says_why_and_stays() {
+fn a_rename_that_fails_says_why_and_changes_nothing() {
     let here = Folder::with(&[("t/s.yml", REAL), ("t/other.yml", REAL)]);
     record(&here, ("Gone.", "gpt-5", 1), &said("Done."));
     let before = tree(&here);

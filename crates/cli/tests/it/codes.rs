@@ -94,7 +94,7 @@ const FURTHER: [(Code, &str); 5] = [
     ),
     (
         Code::BrokenCassette,
-        "cassettes/ok/finds-it-48ae7370/demo/1.json: holds run 1 of `finds more` on `demo`, not run 1 of `finds it` on `demo`",
+        "cassettes/ok/finds-it-48ae7370/demo/1.json: is run 1 of `finds more` on `demo`, not run 1 of `finds it` on `demo`",
     ),
     (Code::InvalidRecord, "error[invalid-record]: dup.jsonl: byte 45: tool_calls[1]: duplicate key \"name\""),
     (

@@ -78,7 +78,7 @@ fn equal_rates_of_few_runs_are_not_within_a_margin() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_an_error_and_what_only_one_side_has_is_listed() {
+fn incomparable_inputs_are_errors_and_unmatched_tests_are_listed() {
     let (code, found) = compared(&lines(&[("a", "1"), ("b", "1")], 0), &lines(&[("a", "1"), ("c", "1")], 0), &[]);
     assert_eq!((code, &found["only_old"], &found["only_new"]), (0, &json!(["b"]), &json!(["c"])));
     let here = Folder::with(&[

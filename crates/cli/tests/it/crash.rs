@@ -145,7 +145,7 @@ fn a_report_that_is_killed_while_it_is_written_is_the_old_one_or_the_new_one() {
 }
 
 #[test]
-fn what_a_killed_report_or_init_left_is_in_the_way_of_nothing() {
+fn leftovers_of_a_killed_report_or_init_do_no_harm() {
     let here = world();
     // Programs in containers often have the same number, so what the one before left has the number of the next.
     let line = "echo $$ > number; for name in .report.json .mcptest.yml; do echo half > $name.$$-0.tmp; done; \
@@ -164,7 +164,7 @@ fn what_a_killed_report_or_init_left_is_in_the_way_of_nothing() {
 }
 
 #[test]
-fn a_prune_that_is_killed_has_removed_whole_files_and_the_next_one_goes_on() {
+fn a_killed_prune_removes_complete_files_and_the_next_one_continues() {
     let here = world();
     works(&here, &["run", "suite.yml", "--record"]);
     let at = here.0.join("cassettes/suite/a/demo");
@@ -188,7 +188,7 @@ fn a_prune_that_is_killed_has_removed_whole_files_and_the_next_one_goes_on() {
 }
 
 #[test]
-fn a_recorder_that_is_stopped_for_a_while_goes_on_as_if_nothing_had_been() {
+fn a_paused_recorder_continues_normally() {
     let here = world();
     let mut draw = Draw(seed());
     for _ in 0..5 {
@@ -261,7 +261,7 @@ fn of_two_recorders_one_records_and_the_other_is_refused() {
 }
 
 #[test]
-fn many_recorders_at_once_do_not_mix_and_replays_meanwhile_see_whole_recordings() {
+fn concurrent_recorders_do_not_mix_and_replays_see_complete_recordings() {
     let here = world();
     works(&here, &["run", "suite.yml", "--record"]);
     let expected: Vec<Value> = recordings(&here).iter().map(essence).collect();
@@ -285,7 +285,7 @@ fn essence(recording: &Value) -> Value {
 }
 
 #[test]
-fn of_several_reports_to_one_file_one_is_there_whole() {
+fn concurrent_reports_to_one_file_leave_one_complete_report() {
     let here = world();
     works(&here, &["run", "suite.yml", "--record"]);
     multiply(&here, 60);

@@ -152,7 +152,7 @@ fn every_suite_among_the_examples_is_listed() {
 }
 
 #[test]
-fn the_index_of_the_examples_says_what_each_comes_to() {
+fn the_index_of_the_examples_shows_each_result() {
     let text = std::fs::read_to_string(root().join("examples/README.md")).unwrap();
     let mut rows: Vec<(&str, &str)> = text
         .lines()
@@ -169,7 +169,7 @@ fn the_index_of_the_examples_says_what_each_comes_to() {
 }
 
 #[test]
-fn every_recorded_suite_names_the_scripts_that_stand_in_for_models() {
+fn every_recorded_suite_names_the_scripts_of_its_models() {
     for (name, ..) in SUITES.iter().filter(|(name, ..)| *name != NOT_RECORDED) {
         let suite = std::fs::read_to_string(root().join(format!("examples/{name}.yml"))).unwrap();
         let head: Vec<&str> = suite.lines().map_while(|line| line.strip_prefix("# ")).collect();
@@ -180,7 +180,7 @@ fn every_recorded_suite_names_the_scripts_that_stand_in_for_models() {
 }
 
 #[test]
-fn what_a_page_quotes_stands_in_its_suite() {
+fn quotes_of_a_page_are_in_its_suite() {
     let mut quotes = 0;
     for (name, ..) in SUITES {
         let Ok(page) = std::fs::read_to_string(root().join(format!("examples/{name}.md"))) else {

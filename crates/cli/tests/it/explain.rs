@@ -10,7 +10,7 @@ fn explains(what: &str, text: &str) {
 }
 
 #[test]
-fn without_anything_it_lists_what_can_be_explained() {
+fn without_arguments_it_lists_all_entries() {
     let output = Folder::with(&[]).command(&["explain"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(0));
@@ -23,7 +23,7 @@ fn without_anything_it_lists_what_can_be_explained() {
 }
 
 #[test]
-fn a_gate_is_explained_on_a_screen_or_whole() {
+fn a_gate_is_explained_in_short_or_in_full() {
     let here = Folder::with(&[]);
     let reported = |line: &[&str]| String::from_utf8(here.command(line).output().unwrap().stdout).unwrap();
     let (short, all) = (reported(&["explain", "stability"]), reported(&["explain", "stability", "--all"]));
@@ -159,7 +159,7 @@ fn a_word_that_means_several_things_is_explained_with_all_of_them() {
 }
 
 #[test]
-fn what_is_not_known_is_refused_with_what_is_near() {
+fn an_unknown_entry_is_rejected_with_a_suggestion() {
     let here = Folder::with(&[]);
     let list = "`mcptest explain` alone lists what can be explained";
     let refused = |what: &[&str], reported: &str| here.check(&[&["explain"], what].concat(), 2, "", reported);

@@ -86,7 +86,7 @@ fn reported(output: &Output) -> (Option<i32>, Vec<String>, Vec<String>) {
 }
 
 #[test]
-fn a_run_is_recorded_although_nobody_answers_the_advisory_question() {
+fn a_run_is_recorded_even_if_the_advisory_request_fails() {
     let port = model(|question, _| {
         if is_advisory(question) {
             (400, json!({ "error": { "message": "no advice" } }))
@@ -138,7 +138,7 @@ fn a_reply_that_cannot_be_used_counts_against_the_budget() {
 }
 
 #[test]
-fn the_token_that_a_server_gets_is_the_one_that_is_kept_out_of_what_is_written() {
+fn the_token_of_a_server_is_redacted() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let (send, receive) = mpsc::channel();

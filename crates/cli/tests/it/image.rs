@@ -31,7 +31,7 @@ fn manifest(key: &str) -> String {
 }
 
 #[test]
-fn what_the_image_copies_exists_and_is_all_that_is_sent() {
+fn the_image_copies_existing_files_and_the_context_has_no_others() {
     let copied = copied(&read("Dockerfile"));
     for path in &copied {
         assert!(root().join(path).exists(), "{path}");
@@ -67,7 +67,7 @@ fn the_image_is_built_with_the_rust_that_the_packages_ask_for_and_runs_on_the_sa
 }
 
 #[test]
-fn the_program_in_the_image_is_nobody_in_particular() {
+fn the_image_runs_as_an_unprivileged_user() {
     let text = read("Dockerfile");
     let last = text.rfind("\nFROM ").unwrap();
     let users = instructions(&text[last..], "USER");

@@ -97,7 +97,7 @@ fn every_way_to_see_a_gate_fail_fails_that_gate() {
 }
 
 #[test]
-fn a_folder_is_made_and_named_in_what_to_type_next() {
+fn a_folder_is_created_and_the_next_command_names_it() {
     let here = Folder::with(&[]);
     here.check(
         &["init", "tests/rooms"],
@@ -114,7 +114,7 @@ fn a_folder_is_made_and_named_in_what_to_type_next() {
 }
 
 #[test]
-fn what_to_type_next_can_be_pasted_whatever_the_folder_is_called() {
+fn the_next_command_can_be_pasted_for_any_folder_name() {
     for (folder, typed) in [("Zweiter Ördner", "'Zweiter Ördner/mcptest.yml'"), ("-v", "./-v/mcptest.yml")] {
         let here = Folder::with(&[]);
         let output = here.command(&["init", "--", folder]).output().unwrap();

@@ -174,7 +174,7 @@ fn every_command_under_a_limit_on_open_files_ends_with_a_verdict_or_an_error() {
 }
 
 #[test]
-fn a_mock_server_without_threads_or_files_says_so() {
+fn a_mock_server_without_threads_or_files_reports_the_limit() {
     let Some(world) = World::new(&[("tools.yml", TOOLS)]) else { return };
     let hint = "hint: raise the limits on open files (`ulimit -n`) and on processes and threads (`ulimit -u`)\n";
     let mock = ["mock", "--tools-from", "tools.yml"];
@@ -224,7 +224,7 @@ fn one_signal_ends_a_recording_whose_servers_hang() {
 }
 
 #[test]
-fn one_signal_ends_a_run_whose_output_nobody_reads() {
+fn one_signal_ends_a_run_whose_output_is_not_read() {
     let mut suite = "agents:\n".to_owned();
     for at in 0..3000 {
         let gate = "trajectory: { calls: [{ name: a }] }";

@@ -121,7 +121,7 @@ fn many_processes_take_little_and_none_is_left() {
 }
 
 #[test]
-fn ctrl_c_in_the_middle_ends_soon_and_keeps_what_was_recorded() {
+fn ctrl_c_ends_a_run_soon_and_keeps_finished_recordings() {
     let here = world(COMMAND);
     let child = start(here.command(&["run", "suite.yml", "--record", "--jobs", "16"]));
     let id = child.id().to_string();

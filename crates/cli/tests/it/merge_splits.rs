@@ -161,7 +161,7 @@ fn count() -> u64 {
 }
 
 #[test]
-fn parts_of_any_split_merge_to_what_one_process_finds() {
+fn parts_of_any_split_merge_to_the_result_of_one_process() {
     let here = Folder::with(&[]);
     let mut codes = std::collections::BTreeMap::new();
     for seed in 0..count() {

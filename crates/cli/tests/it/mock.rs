@@ -82,7 +82,7 @@ fn signal(child: &Child, name: &str) {
 }
 
 #[test]
-fn the_end_of_the_input_ends_it_whatever_hangs() {
+fn the_end_of_the_input_ends_it_even_with_hanging_calls() {
     let here = Folder::with(&[("tools.yml", TOOLS)]);
     for fault in ["hang", "wedged", "slow:3600000", "reply-after-cancel:3600000"] {
         let mut server = Server::start(&here, &["--fault", fault]);
@@ -99,7 +99,7 @@ fn the_end_of_the_input_ends_it_whatever_hangs() {
 
 #[cfg(unix)]
 #[test]
-fn signals_end_it_whatever_hangs() {
+fn signals_end_it_even_with_hanging_calls() {
     let here = Folder::with(&[("tools.yml", TOOLS)]);
     for name in ["INT", "TERM"] {
         let mut server = Server::start(&here, &["--fault", "hang"]);
@@ -128,7 +128,7 @@ fn a_crash_ends_it_with_its_own_code_and_without_a_word() {
 
 #[cfg(unix)]
 #[test]
-fn drop_closes_standard_output_while_the_process_goes_on() {
+fn drop_closes_standard_output_while_the_process_keeps_running() {
     let here = Folder::with(&[("tools.yml", TOOLS)]);
     let mut server = Server::start(&here, &["--fault", "drop"]);
     server.send(&format!("{HELLO}{}", call(1)));
@@ -141,7 +141,7 @@ fn drop_closes_standard_output_while_the_process_goes_on() {
 }
 
 #[test]
-fn a_client_that_closes_its_reading_end_is_no_error() {
+fn a_client_that_stops_reading_is_not_an_error() {
     let here = Folder::with(&[("tools.yml", TOOLS)]);
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -183,7 +183,7 @@ fn many_requests_are_answered_in_order_before_the_end() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn answers_that_cannot_be_written_are_said_with_exit_code_2() {
+fn unwritable_answers_exit_with_2() {
     let here = Folder::with(&[("tools.yml", TOOLS), ("requests.jsonl", HELLO)]);
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let requests = std::fs::File::open(here.0.join("requests.jsonl")).unwrap();
@@ -220,7 +220,7 @@ fn a_client_that_never_reads_and_hangs_up_ends_it_however_much_it_sent() {
 }
 
 #[test]
-fn what_cannot_be_used_is_said_with_exit_code_2() {
+fn unusable_files_exit_with_2() {
     let here = Folder::with(&[
         ("tools.yml", TOOLS),
         ("bad.yml", "mock_server: { nam: x }\n"),
@@ -269,7 +269,7 @@ fn what_cannot_be_used_is_said_with_exit_code_2() {
         &["mock", "--tools-from", "tools.yml", "--log", "no/such/folder"],
         2,
         "",
-        "error[file-not-written]: cannot open the log no/such/folder: No such file or directory (os error 2)\nhint: give a path that can be written\n",
+        "error[file-not-written]: cannot open the log no/such/folder: No such file or directory (os error 2)\nhint: choose a path that can be written\n",
     );
     here.check(
         &["mock"],
@@ -280,7 +280,7 @@ fn what_cannot_be_used_is_said_with_exit_code_2() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_said_with_exit_code_2() {
+fn a_port_in_use_exits_with_2() {
     let here = Folder::with(&[("tools.yml", TOOLS)]);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
@@ -299,7 +299,7 @@ fn a_port_that_is_taken_is_said_with_exit_code_2() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_log_that_cannot_be_written_is_said_with_exit_code_2() {
+fn an_unwritable_log_exits_with_2() {
     let here = Folder::with(&[("tools.yml", TOOLS)]);
     let mut server = Server::start(&here, &["--log", "/dev/full"]);
     server.send(HELLO);
@@ -310,7 +310,7 @@ fn a_log_that_cannot_be_written_is_said_with_exit_code_2() {
 }
 
 #[test]
-fn warnings_are_said_on_standard_error_and_the_log_is_written() {
+fn warnings_go_to_standard_error_and_the_log_is_written() {
     let here = Folder::with(&[("tools.yml", "{\"tools\": [{\"name\": \"a\"}]}\n")]);
     let mut server = Server::start(&here, &["--log", "log.jsonl"]);
     server.send("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n");

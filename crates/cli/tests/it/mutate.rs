@@ -102,7 +102,7 @@ fn every_fix_passes_the_original_and_fails_the_mutant_when_it_is_loaded_from_a_f
 }
 
 #[test]
-fn the_report_for_people_counts_first_and_proposes_what_can_be_pasted() {
+fn the_pretty_report_starts_with_counts_and_proposes_checks_to_paste() {
     let here = shop(&format!("{NAMES}\n    narrative: {{}}"));
     here.check(
         &[
@@ -205,7 +205,7 @@ fn filters_select_tests_and_traces() {
 }
 
 #[test]
-fn what_cannot_be_judged_is_an_error_and_the_rest_is_judged() {
+fn unreadable_inputs_are_errors_and_the_rest_is_judged() {
     let lying = TRACE.replace("\"t\"", "\"bad\"").replace("search", "look");
     let here = Folder::with(&[
         ("t.jsonl", &format!("{lying}\nnot json\n{TRACE}\n")),

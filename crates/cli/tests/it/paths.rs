@@ -100,7 +100,7 @@ fn names() -> Vec<String> {
 }
 
 #[test]
-fn hostile_names_are_recorded_apart_and_below_the_cassettes_of_their_suite() {
+fn hostile_names_get_distinct_paths_below_the_cassette_folder() {
     let names = names();
     let quoted = |name: &str| json::canonical(&Value::from(name));
     // A server has a plain name or is refused, so there is one for all.
@@ -205,7 +205,7 @@ fn nothing_is_recorded_through_a_symbolic_link() {
 }
 
 #[test]
-fn a_link_or_a_pipe_in_the_place_of_what_is_half_written_leads_nowhere() {
+fn a_link_or_pipe_in_place_of_a_temporary_file_is_not_followed() {
     let here = world();
     assert_eq!(here.command(&["run", "suite.yml", "--record"]).status().unwrap().code(), Some(0));
     here.write("precious", b"mine");
@@ -269,7 +269,7 @@ fn no_path_in_a_recording_is_ever_opened() {
 }
 
 #[test]
-fn what_is_no_plain_file_is_refused_at_once_wherever_a_file_is_read() {
+fn only_regular_files_are_read() {
     let here = world();
     assert_eq!(here.command(&["run", "suite.yml", "--record"]).status().unwrap().code(), Some(0));
     assert_eq!(here.command(&["run", "suite.yml", "--reporter", "json=run.json"]).status().unwrap().code(), Some(0));
@@ -347,7 +347,7 @@ fn what_is_no_plain_file_is_refused_at_once_wherever_a_file_is_read() {
 }
 
 #[test]
-fn what_a_shell_hands_over_is_read_though_it_is_a_pipe() {
+fn process_substitution_is_read_although_it_is_a_pipe() {
     let here = world();
     for (line, file) in [
         (&["validate", "/dev/stdin"][..], "script.yml"),
@@ -364,7 +364,7 @@ fn what_a_shell_hands_over_is_read_though_it_is_a_pipe() {
 }
 
 #[test]
-fn a_script_may_lie_outside_the_folder_of_its_suite() {
+fn a_script_may_be_outside_the_folder_of_its_suite() {
     let here = Folder::with(&[
         ("tests/deep/suite.yml", &SUITE.replace("script.yml", "../../shared/script.yml")),
         ("tests/deep/tools.yml", TOOLS),

@@ -30,7 +30,7 @@ agents:
 ";
 
 #[test]
-fn parallel_calls_and_structured_content_are_recorded_in_the_order_they_were_asked_for() {
+fn parallel_calls_and_structured_content_are_recorded_in_request_order() {
     let suite = "    trajectory:
       calls:
         - { name: echo, server: everything, args: { exact: { message: hi } }, status: ok }
@@ -91,7 +91,7 @@ fn bad_arguments_are_the_servers_error_and_an_unknown_tool_reaches_no_server() {
 }
 
 #[test]
-fn a_call_that_takes_too_long_is_a_timeout_and_the_server_goes_on_and_is_ended() {
+fn a_slow_call_times_out_and_the_server_keeps_running_until_the_end() {
     // The limit holds for connecting as well, so it cannot be much shorter.
     let suite = "\
 servers:
@@ -126,7 +126,7 @@ agents:
 }
 
 #[test]
-fn files_are_read_in_the_order_they_were_asked_for_and_a_refusal_is_an_error() {
+fn files_are_read_in_request_order_and_a_refusal_is_an_error() {
     let suite = "\
 servers:
   files: { command: [\"${SERVERS}/npm/node_modules/.bin/mcp-server-filesystem\", \"${SUITE_DIR}/files\"] }

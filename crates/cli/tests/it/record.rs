@@ -189,7 +189,7 @@ fn every_example_replays_to_the_same_bytes_in_another_place_at_another_time() {
 }
 
 #[test]
-fn what_an_injected_fault_leads_to_decides_the_exit_code_and_nothing_waits() {
+fn the_outcome_of_a_fault_decides_the_exit_code_without_waiting() {
     // Hours pass on the virtual clock: were any of it waited for, this test would show.
     let retry = script(&format!("{SEARCH}, {SEARCH}, {SEARCH}, {{ text: done }}"));
     let once = script(&format!("{SEARCH}, {{ text: it is down }}"));
@@ -247,7 +247,7 @@ fn a_recording_is_judged_by_the_budget_of_now() {
 }
 
 #[test]
-fn what_cannot_be_run_is_an_error_with_a_hint_and_the_other_tests_still_run() {
+fn a_test_that_cannot_run_is_an_error_with_a_hint_and_others_run() {
     let good =
         "  - { name: good, model: demo, servers: [desk], prompt: p, trajectory: { calls: [{ name: search }] } }\n";
     let script = script(&format!("{SEARCH}, {{ text: done }}"));
@@ -355,7 +355,7 @@ fn a_folder_that_cannot_be_written_and_a_second_recorder_are_refused_and_nothing
 }
 
 #[test]
-fn a_suite_is_recorded_once_however_it_is_spelt_and_replayed_from_anywhere() {
+fn a_suite_has_one_recording_for_every_path_spelling() {
     let suite = test(CALLED).replace("Do it.", "\"Do ${SUITE_DIR}.\"");
     let here = world(&suite, &script(&format!("{SEARCH}, {{ text: done }}")));
     let absolute = here.0.join("suite.yml").display().to_string();
@@ -372,7 +372,7 @@ fn a_suite_is_recorded_once_however_it_is_spelt_and_replayed_from_anywhere() {
 }
 
 #[test]
-fn a_script_does_not_stand_in_for_recordings_that_cannot_be_looked_for() {
+fn a_script_does_not_replace_recordings_that_cannot_be_listed() {
     let here = world(&test(CALLED), &script(&format!("{SEARCH}, {{ text: done }}")));
     here.write("cassettes/suite/t", b"");
     let (code, reported) = report(&here, &[]);
@@ -381,7 +381,7 @@ fn a_script_does_not_stand_in_for_recordings_that_cannot_be_looked_for() {
 }
 
 #[test]
-fn the_command_to_record_asks_for_as_many_runs_as_are_missing() {
+fn the_record_command_in_the_hint_covers_the_missing_runs() {
     let here = world(&test(CALLED), &script(&format!("{SEARCH}, {{ text: done }}")));
     assert_eq!(report(&here, &["--record"]).0, 0);
     let (code, reported) = report(&here, &["--runs", "2"]);
@@ -393,7 +393,7 @@ fn the_command_to_record_asks_for_as_many_runs_as_are_missing() {
 }
 
 #[test]
-fn what_could_not_run_ends_a_run_that_stops_at_the_first() {
+fn an_error_ends_a_run_with_fail_fast() {
     let tests = format!(
         "  - {{ name: a, model: demo, servers: [desk], prompt: Do it., {CALLED} }}\n\
          \x20 - {{ name: b, model: demo, servers: [desk], prompt: Do it., {CALLED} }}\n"
@@ -457,7 +457,7 @@ fn a_variable_in_a_command_is_a_secret_although_it_begins_with_a_slash_unless_it
 }
 
 #[test]
-fn a_run_is_passed_by_what_it_did_and_never_by_what_it_says() {
+fn a_run_passes_by_its_calls_and_never_by_its_message() {
     // The text claims a refund; the trace has only a lookup, and that is what was asked for.
     let lookup = "trajectory: { calls: [{ name: get_invoice, status: ok }] }";
     let turns = "{ calls: [{ tool: get_invoice }] }, { text: I refunded the invoice. }";
@@ -538,7 +538,7 @@ fn unknown_tools_and_torn_arguments_are_part_of_the_trace() {
 }
 
 #[test]
-fn the_first_failure_ends_it_when_asked_and_the_rest_is_skipped() {
+fn fail_fast_ends_at_the_first_failure_and_skips_the_rest() {
     let one = |name: &str| {
         format!(
             "  - {{ name: {name}, model: demo, servers: [desk], prompt: p, runs: 2, \

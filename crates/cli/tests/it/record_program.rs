@@ -94,14 +94,14 @@ fn a_signal_a_missing_program_and_an_unseen_model_have_exit_codes_of_their_own()
     assert_eq!(output.status.code(), Some(125), "{}", text(&output.stderr));
     assert!(text(&output.stderr).starts_with("error[model-unseen]: "), "{}", text(&output.stderr));
     let output = record(&here, &model, &["--out", "other.jsonl"], &["3"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(3), "the program failed before it asked its model");
+    assert_eq!(output.status.code(), Some(3), "the program failed before it called its model");
     assert!(!here.0.join("other.jsonl").exists());
     let output = record(&here, &model, &["--out", "no/such/folder.jsonl"], &["ask"]).output().unwrap();
     assert_eq!((output.status.code(), model.requests().len()), (Some(125), 1), "nothing runs that cannot be recorded");
 }
 
 #[test]
-fn what_the_model_sends_arrives_byte_for_byte() {
+fn model_responses_arrive_byte_for_byte() {
     let events = "event: odd\r\ndata: {\"choices\":[]}\n\n: comment\ndata: not json\n\ndata: [DONE]\n\n";
     let model = Loopback::start(move |_, count| match count {
         1 => Answer::status(200, "content-type: text/event-stream\r\n", events),
@@ -140,7 +140,7 @@ fn running(words: &str) -> usize {
 }
 
 #[test]
-fn what_a_program_leaves_behind_is_ended_and_holds_nothing_up() {
+fn leftover_processes_are_ended_and_block_nothing() {
     let (here, model) = (Folder::with(&[]), model());
     let (output, _) = recorded(&here, &model, &[], &["ask", "fork", "escape"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -172,7 +172,7 @@ fn interrupted(here: &Folder, mut command: Command) -> Value {
 }
 
 #[test]
-fn ctrl_c_ends_the_group_and_keeps_what_was_recorded_as_incomplete() {
+fn ctrl_c_ends_the_group_and_keeps_an_incomplete_recording() {
     let (here, model) = (Folder::with(&[]), model());
     let trace = interrupted(&here, record(&here, &model, &[], &["ask", "fork", "hang"]));
     assert_eq!(trace["conversation"]["tokens"]["total"], 15);

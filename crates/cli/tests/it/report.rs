@@ -109,7 +109,7 @@ fn a_scored_corpus_is_reported_again_byte_for_byte() {
 }
 
 #[test]
-fn people_read_one_line_per_cell_the_paths_and_what_to_do() {
+fn the_pretty_report_has_one_line_per_cell_paths_and_next_steps() {
     let expected = "\
 suite.yml
 ✗ FAIL      finds it [demo]  scripted  2/3 runs pass
@@ -174,7 +174,7 @@ fn the_command_to_judge_again_judges_the_same_row() {
 }
 
 #[test]
-fn what_flipped_since_an_older_report_is_reported_first_in_a_comment_and_last_to_people() {
+fn changed_verdicts_are_first_in_a_comment_and_last_in_the_pretty_report() {
     let here = world();
     let save =
         |path: &str| here.command(&["run", "suite.yml", "--reporter", &format!("json={path}")]).output().unwrap();
@@ -222,7 +222,7 @@ since old.json: 1 worse, 1 better, 1 test with a different pass rate
 }
 
 #[test]
-fn a_file_that_is_no_saved_run_is_refused_with_its_place() {
+fn a_file_that_is_not_a_saved_run_is_rejected_with_its_position() {
     let here = Folder::with(&[
         ("cassette.json", "{ \"mcptest\": 1, \"trace\": {} }"),
         ("newer.json", "{ \"mcptest\": 2, \"suites\": [] }"),
@@ -251,7 +251,7 @@ fn a_file_that_is_no_saved_run_is_refused_with_its_place() {
         "text.json",
         &format!("is not a saved report: not a JSON object at line 1, column 1: expected value\n{made}"),
     );
-    refused("bytes.json", &format!("is not a saved report: it is no text: byte 1 is no UTF-8\n{made}"));
+    refused("bytes.json", &format!("is not a saved report: it is not text: byte 1 is not UTF-8\n{made}"));
     let again = "hint: restore the file, or write it again with `mcptest run --reporter json=FILE`\n";
     let words = "pass, fail, inconclusive, unassessable, error, absorbed, skipped, unjudged";
     refused("row.json", &format!("line 5, column 27: expected one of {words}, found a string (\"fine\")\n{again}"));
@@ -271,7 +271,7 @@ fn a_report_that_cannot_be_written_is_an_error_and_the_verdict_is_still_printed(
 }
 
 #[test]
-fn colour_is_for_those_who_ask_and_a_pipe_has_none() {
+fn color_is_used_on_request_and_never_in_a_pipe() {
     let here = Folder::with(&[("ok.json", "{ \"mcptest\": 1, \"suites\": [] }")]);
     let coloured = "\u{1b}[1m\u{1b}[32mno tests\u{1b}[0m\u{1b}[0m\n";
     here.check(&["report", "ok.json", "--color", "always"], 0, coloured, "");

@@ -244,7 +244,7 @@ fn nothing_but_the_recording_is_reached() {
                      print(error.code, error.read().decode())\n";
     edit(&here, "    print(message[\"content\"])\n", &format!("{elsewhere}    print(message[\"content\"])\n"));
     let output = rerun(&here, &["--reporter", "json"]);
-    let said = "403 mcptest: a program that runs again reaches nothing but its recording, and not example.test";
+    let said = "403 mcptest: a rerun reaches only its recording, not example.test";
     assert!(words(&text(&output)).contains(said), "{}", text(&output));
     // Without any interface but loopback, all of it works the same.
     here.write("agent.py", source().as_bytes());

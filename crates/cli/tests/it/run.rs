@@ -47,7 +47,7 @@ wrong.yml:4:5: error[unknown-key]: unknown key `promt` in an agent test
 ";
 
 #[test]
-fn what_is_selected_can_be_listed() {
+fn selected_tests_can_be_listed() {
     let here = Folder::with(&[("t/a.yml", SEATS), ("t/b.yml", MAIL)]);
     let book = "\
 t/a.yml:2: books a seat [gpt-5] (2 runs)
@@ -97,7 +97,7 @@ fn the_shares_of_a_partition_have_every_test_once() {
 }
 
 #[test]
-fn an_empty_share_is_fine_and_says_so() {
+fn an_empty_partition_is_reported_and_exits_with_0() {
     let here = Folder::with(&[("b.yml", MAIL)]);
     let empty: Vec<&str> = ["1/2", "2/2"]
         .into_iter()
@@ -114,7 +114,7 @@ fn an_empty_share_is_fine_and_says_so() {
 }
 
 #[test]
-fn without_a_name_the_suite_of_the_folder_is_meant() {
+fn without_a_name_the_suite_of_the_folder_is_used() {
     let here = Folder::with(&[("mcptest.yml", MAIL), ("other.yml", SEATS)]);
     here.check(&["run", "--list"], 0, "mcptest.yml:2: sends a mail\n", "");
     here.write("mcptest.yaml", MAIL.as_bytes());
@@ -133,7 +133,7 @@ hint: name a file or a folder, as in `mcptest run tests/`; `mcptest init` writes
 }
 
 #[test]
-fn scripts_and_mock_servers_are_no_suites() {
+fn scripts_and_mock_servers_are_not_suites() {
     let here = Folder::with(&[
         ("t/b.yml", MAIL),
         ("t/demo.yml", "script: 1\nruns: [{ turns: [{ text: Done. }] }]\n"),
@@ -353,6 +353,6 @@ fn arguments_that_mean_nothing_are_refused() {
         &["run", "b.yml", "--reporter", "json=out", "--reporter", "junit=./out"],
         2,
         "",
-        "error[reporters-clash]: two reporters cannot share the file ./out: json and junit\nhint: give each a file of its own\n",
+        "error[reporters-clash]: two reporters cannot share the file ./out: json and junit\nhint: write each to its own file\n",
     );
 }

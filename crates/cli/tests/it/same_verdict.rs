@@ -188,7 +188,7 @@ fn count() -> u64 {
 }
 
 #[test]
-fn a_record_has_one_verdict_whatever_is_printed_and_whatever_gates_look_at() {
+fn a_record_has_one_verdict_for_every_output_and_gate() {
     let here = Folder::with(&[]);
     let path = |name: &str| here.0.join(name).to_str().unwrap().to_owned();
     for (at, gates) in GATES.iter().enumerate() {

@@ -92,7 +92,7 @@ fn tools_get_the_same_as_json() {
 }
 
 #[test]
-fn reports_of_every_kind_are_searched_and_so_is_what_is_broken() {
+fn reports_of_every_kind_and_broken_files_are_searched() {
     let here = Folder::with(&[
         ("r/report.ndjson", &format!("{{\"a\": 1}}\n\n{{\"a\": {{\"b\": \"{}\"}}}}\nnot JSON {}\n", key(), key())),
         ("r/report.xml", &format!("<a>\n<b c=\"{}\"/>\n", key())),
@@ -110,7 +110,7 @@ fn reports_of_every_kind_are_searched_and_so_is_what_is_broken() {
 }
 
 #[test]
-fn what_is_clean_is_said_to_be() {
+fn clean_files_are_reported_as_clean() {
     let here = here(&json!({ "mcptest": 1, "a": "[redacted:DESK_TOKEN] and [redacted:github-token:0a1b2c3d]" }));
     check(&here, &["t"], 0, "no secrets in 1 file\n", "");
     let here = Folder::with(&[("mcptest.yml", SUITE), ("demo.yml", SCRIPT)]);
@@ -119,7 +119,7 @@ fn what_is_clean_is_said_to_be() {
 }
 
 #[test]
-fn what_cannot_be_read_is_an_error_and_the_rest_is_searched() {
+fn unreadable_files_are_errors_and_the_rest_is_searched() {
     let here = here(&json!({ "a": key() }));
     let missing =
         "error[no-such-file]: t/gone.json: no such file or folder\nhint: paths are relative to the current folder\n";

@@ -3,7 +3,7 @@
 use super::{Folder, check, root};
 
 #[test]
-fn the_committed_schemas_are_printed_and_a_suite_is_meant_without_a_word() {
+fn the_committed_schemas_are_printed_and_the_suite_schema_is_the_default() {
     let here = Folder::with(&[]);
     for (line, file) in [
         (&["schema"][..], "suite"),
@@ -19,7 +19,7 @@ fn the_committed_schemas_are_printed_and_a_suite_is_meant_without_a_word() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let output = Folder::with(&[]).command(&["schema"]).stdout(writer).output().unwrap();

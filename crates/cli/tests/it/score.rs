@@ -54,7 +54,7 @@ fn stderr(output: &Output) -> &str {
 }
 
 #[test]
-fn without_gates_what_needs_no_parameters_is_measured_and_nothing_is_judged() {
+fn without_gates_default_metrics_are_measured_and_nothing_is_judged() {
     let folder = Folder::with(&[("t.jsonl", &lines(&[GOOD, LYING]))]);
     folder.check(
         &["score", "t.jsonl"],
@@ -68,7 +68,7 @@ fn without_gates_what_needs_no_parameters_is_measured_and_nothing_is_judged() {
 }
 
 #[test]
-fn gates_give_verdicts_with_reasons_and_missing_evidence_is_no_pass() {
+fn gates_give_verdicts_with_reasons_and_missing_evidence_never_passes() {
     let folder = Folder::with(&[("t.jsonl", &lines(&[GOOD, LYING, BLIND])), ("g.yml", GATES)]);
     folder.check(
         &["score", "t.jsonl", "--gates", "g.yml"],
@@ -89,7 +89,7 @@ fn gates_give_verdicts_with_reasons_and_missing_evidence_is_no_pass() {
 }
 
 #[test]
-fn assertions_of_the_gates_file_read_the_whole_trace() {
+fn assertions_of_the_gates_file_read_the_complete_trace() {
     let gates = "expect:\n  - { target: \"tool_results[0].content[0].text\", matcher: { exact: wet } }\n";
     let folder = Folder::with(&[("t.jsonl", &lines(&[CHAT, GOOD])), ("g.yml", gates)]);
     let output = folder.command(&["score", "t.jsonl", "--gates", "g.yml"]).output().unwrap();
@@ -129,7 +129,7 @@ g.yml:1:15: error[unknown-key]: unknown key `cals` in `trajectory`
 }
 
 #[test]
-fn a_gates_file_that_asks_nothing_is_warned_of_by_score_and_by_validate() {
+fn score_and_validate_warn_about_a_gates_file_that_requires_nothing() {
     let warning = "\
 gates.yml:1:1: warning[empty-trajectory]: `trajectory` without calls passes on every trace
    |
@@ -207,7 +207,7 @@ hint: paths are relative to the current folder
 }
 
 #[test]
-fn a_trace_that_no_gate_judges_is_no_pass_in_any_report() {
+fn an_unjudged_trace_passes_in_no_report() {
     let run =
         |id: &str| format!(r#"{{"id":"{id}","group":"g","tool_calls":[{{"name":"a"}},{{"name":"a"}}],"reward":1}}"#);
     let folder = Folder::with(&[("t.jsonl", &lines(&[&run("x"), &run("y")])), ("gates.yml", "stability: {}\n")]);
@@ -251,7 +251,7 @@ groups
 
 #[cfg(unix)]
 #[test]
-fn what_is_left_out_of_a_folder_is_reported() {
+fn skipped_files_of_a_folder_are_reported() {
     use std::os::unix::fs::symlink;
 
     let folder = Folder::with(&[("t/a.jsonl", GOOD), ("other/b.jsonl", GOOD), ("suites/s.yml", SUITE)]);
@@ -290,7 +290,7 @@ agents:
 ";
 
 #[test]
-fn inputs_that_hold_nothing_or_cannot_be_read_are_reported_and_the_others_are_scored() {
+fn empty_and_unreadable_inputs_are_reported_and_the_others_are_scored() {
     let folder = Folder::with(&[("empty.json", ""), ("good.json", GOOD), ("odd.json", "{\"a\": 1, \"b\": 2}\n")]);
     std::fs::create_dir(folder.0.join("none")).unwrap();
     folder.check(
@@ -467,7 +467,7 @@ fn groups_are_judged_over_their_runs_in_the_order_they_were_met() {
 }
 
 #[test]
-fn parts_of_groups_are_merged_into_what_one_process_would_have_said() {
+fn merged_parts_of_groups_equal_the_result_of_one_process() {
     let trials = trials();
     let folder =
         Folder::with(&[("g.yml", "trajectory: { calls: [{ name: search }] }\nstability: {}\nreliability: {}\n")]);
@@ -570,7 +570,7 @@ fn gates_over_runs_need_groups_and_groups_need_runs() {
 }
 
 #[test]
-fn runs_that_do_not_say_how_they_ended_leave_their_group_unassessable() {
+fn runs_without_an_outcome_make_their_group_unassessable() {
     let folder = Folder::with(&[
         ("g.yml", "reliability: {}\n"),
         (
@@ -589,7 +589,7 @@ fn runs_that_do_not_say_how_they_ended_leave_their_group_unassessable() {
 }
 
 #[test]
-fn many_threads_print_what_one_prints() {
+fn many_threads_print_the_same_as_one() {
     let text: String = (0..3000)
         .map(|at| match at % 5 {
             0 => format!("{LYING}\n"),
@@ -615,7 +615,7 @@ fn many_threads_print_what_one_prints() {
 }
 
 #[test]
-fn many_groups_are_judged_alike_on_one_thread_and_on_several() {
+fn many_groups_get_the_same_verdicts_on_one_thread_and_on_several() {
     let run = |n: usize| {
         let (group, tool) = (n % 2500, n % 7);
         format!(r#"{{"group":"g{group}","tool_calls":[{{"name":"t{tool}","args":{{"n":{n}}}}}]}}"#)
@@ -666,7 +666,7 @@ fn a_report_in_a_file_leaves_standard_output_to_the_lines_or_to_nothing() {
 }
 
 #[test]
-fn what_is_only_measured_fails_in_no_report() {
+fn measured_gates_fail_in_no_report() {
     let run = |reward: u8| format!(r#"{{"group":"g","reward":{reward},"tool_calls":[],"final_response":"Done."}}"#);
     let folder = Folder::with(&[("t.jsonl", &lines(&[&run(0), &run(1)])), ("g.yml", "narrative: {}\n")]);
     let line = ["score", "t.jsonl", "--gates", "g.yml", "--outcome", "reward", "--outcome-pass", "1"];

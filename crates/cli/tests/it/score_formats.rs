@@ -135,7 +135,7 @@ fn a_damaged_archive_and_one_of_something_else_are_refused() {
     );
     assert_eq!(
         said("other.eval"),
-        "error[unknown-format]: other.eval: it is a zip archive, and not a log of Inspect: it has no `header.json`"
+        "error[unknown-format]: other.eval: it is a zip archive, but not an Inspect log: it has no `header.json`"
     );
     let damaged = said("bad.eval");
     assert!(damaged.starts_with("error[damaged-archive]: bad.eval"), "{damaged}");

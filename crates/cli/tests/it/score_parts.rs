@@ -48,7 +48,7 @@ fn check_parts(here: &Folder, inputs: &[&str], code: i32) {
 }
 
 #[test]
-fn parts_merge_to_the_groups_the_summary_and_the_exit_code_of_the_whole() {
+fn merged_parts_give_the_groups_summary_and_exit_code_of_one_process() {
     let here = recordings();
     check_parts(&here, &["support-1.jsonl", "support-2.jsonl"], 0);
     let strict = std::fs::read_to_string(here.0.join(RUNS)).unwrap().replace("exclusiveMinimum: 50", "minimum: 100");
@@ -79,7 +79,7 @@ hint: inputs must be outputs of `mcptest score`
 }
 
 #[test]
-fn a_record_that_cannot_be_read_has_a_line_with_the_keys_of_a_trace_and_is_no_trace() {
+fn an_unreadable_record_has_a_line_with_the_keys_of_a_trace_but_no_trace() {
     let here = Folder::with(&[
         ("a.jsonl", r#"{"messages":[{"role":"wizard","content":"Hi"}]}"#),
         ("gates.yml", "narrative: {}\n"),

@@ -58,7 +58,7 @@ fn a_score_in_several_requests_has_the_lines_of_the_command_line() {
 }
 
 #[test]
-fn what_is_not_a_request_gets_an_error_and_the_next_line_an_answer() {
+fn an_invalid_request_gets_an_error_and_the_next_line_is_answered() {
     let here = Folder::with(&[]);
     let requests = b"nonsense\n\n[]\n{\"id\":1}\n{\"id\":2,\"method\":\"nothing\"}\n\xff\xfe\n\
         {\"id\":3,\"method\":\"score.add\",\"params\":{\"session\":9,\"records\":[]}}\n\
@@ -79,7 +79,7 @@ fn what_is_not_a_request_gets_an_error_and_the_next_line_an_answer() {
     }
     assert_eq!(message(4), "error[bad-argument]: this request cannot be read: there is no method \"nothing\"");
     assert_eq!(message(6), "error[bad-argument]: there is no session 9");
-    assert!(message(8).contains("speaks version 1 of its protocol, and version 2 was asked for"));
+    assert!(message(8).contains("supports version 1 of its protocol, not version 2"));
     assert!(message(9).starts_with("error[bad-argument]: unexpected argument '--nothing' found"), "{}", message(9));
     assert!(message(11).starts_with("gates:1:1: error[unknown-key]: unknown key `narativ`"), "{}", message(11));
     assert!(message(12).starts_with("error[bad-argument]: --server: `x` has no `=`"), "{}", message(12));

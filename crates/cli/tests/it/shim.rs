@@ -115,7 +115,7 @@ fn a_client_talks_to_the_server_through_it_and_both_ends_end_it() {
 }
 
 #[test]
-fn what_keeps_it_from_connecting_is_reported_on_standard_error() {
+fn connection_errors_are_reported_on_standard_error() {
     let recorded = Recorded::start(vec!["no-such-program".to_owned()]);
     let mut refused = recorded.shim();
     let file = recorded.config["mcpServers"]["desk"]["args"][1].as_str().unwrap().to_owned();

@@ -57,7 +57,7 @@ fn nothing_is_started_and_nothing_is_reached() {
 }
 
 #[test]
-fn what_was_recorded_is_judged_as_if_it_were_trusted() {
+fn recordings_are_judged_as_if_they_were_trusted() {
     let here = world();
     assert_eq!(reported(&here, &["run", "suite.yml", "--record"]).0, Some(0));
     let trusted = reported(&here, &["run", "suite.yml"]);
@@ -192,7 +192,7 @@ agents:
 }
 
 #[test]
-fn a_script_outside_of_the_suite_is_not_quoted_whoever_is_trusted() {
+fn a_script_outside_the_suite_is_never_quoted() {
     let outside = format!("script: 1\nruns: [{{ {SECRET}: 1 }}]\n");
     let suite = SUITE.replace("script: script.yml", "script: ../secret.yml");
     let linked = SUITE.replace("script: script.yml", "script: link.yml");

@@ -100,7 +100,7 @@ fn a_recording_beyond_the_limit_for_files_is_an_error_and_the_old_one_stays() {
 }
 
 #[test]
-fn reports_and_first_suites_beyond_the_limit_for_files_leave_what_was_there() {
+fn reports_and_init_beyond_the_file_size_limit_keep_existing_files() {
     for limit in LIMITS {
         let here = world();
         assert_eq!(here.command(&["run", "suite.yml", "--record"]).status().unwrap().code(), Some(0));
@@ -245,7 +245,7 @@ fn streams_that_are_closed_do_not_end_up_in_a_file() {
 }
 
 #[test]
-fn a_reader_that_is_gone_ends_neither_a_recording_nor_a_report() {
+fn a_closed_pipe_ends_neither_a_recording_nor_a_report() {
     let here = world();
     for line in [
         &["run", "suite.yml", "--record", "--reporter", "junit=a.xml"][..],

@@ -12,7 +12,7 @@ fn the_version_is_the_package_version() {
 }
 
 #[test]
-fn help_is_data_when_asked_for_and_a_complaint_when_it_is_all_there_is_to_say() {
+fn requested_help_goes_to_stdout_and_usage_errors_to_stderr() {
     let here = Folder::with(&[]);
     for flag in ["--help", "-h", "help"] {
         here.check(&[flag], 0, HELP, "");
@@ -51,7 +51,7 @@ fn every_command_explains_itself_with_an_example() {
 }
 
 #[test]
-fn what_is_not_understood_is_refused_with_the_nearest_word() {
+fn unknown_arguments_are_rejected_with_a_suggestion() {
     let here = Folder::with(&[]);
     let help = "\nFor more information, try '--help'.\n";
     let usage = "\nUsage: mcptest <COMMAND>\n";

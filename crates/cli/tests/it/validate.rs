@@ -136,7 +136,7 @@ fn tools_get_one_object_with_every_file() {
 }
 
 #[test]
-fn a_gates_file_is_no_suite() {
+fn a_gates_file_is_not_a_suite() {
     let here = Folder::with(&[("gates.yml", "trajectory:\n  calls: [{ name: search }]\n"), ("suite.yml", GOOD)]);
     here.check(&["validate", "--gates", "gates.yml"], 0, "1 file: 1 fine\n", "");
     here.check(&["validate", "."], 0, "2 files: 2 fine\n", "");
@@ -176,7 +176,7 @@ agents:
 ";
 
 #[test]
-fn every_file_is_checked_for_what_its_root_says_it_is() {
+fn every_file_is_checked_as_the_kind_its_root_declares() {
     let here = Folder::with(&[
         ("t/demo.yml", "script: 1\nruns:\n  - turn: []\n"),
         ("t/suite.yml", GOOD),
@@ -233,7 +233,7 @@ for more: mcptest explain {code}
 }
 
 #[test]
-fn what_cannot_be_read_is_said_and_the_rest_is_checked() {
+fn unreadable_files_are_reported_and_the_rest_is_checked() {
     let here = Folder::with(&[("good.yml", GOOD), ("none/notes.txt", "")]);
     here.write("latin.yml", b"agents:\n  - name: caf\xe9\n");
     here.write("wide.yml", b"\xff\xfea\0g\0");
@@ -279,7 +279,7 @@ agents:
 ";
 
 #[test]
-fn a_variable_that_nobody_sets_is_an_error_and_the_environment_sets_it() {
+fn an_unset_variable_is_an_error_and_the_environment_can_set_it() {
     let here = Folder::with(&[("a.yml", GREETS)]);
     let unset = "\
 a.yml:4:13: error[variable-not-set]: variable `PERSON` is not set

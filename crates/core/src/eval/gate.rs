@@ -454,7 +454,7 @@ impl Judge {
 
     /// The outcome of a gate on an incomplete recording: no metric or assertion counts.
     pub(crate) fn incomplete<D: Default>(mut self, gate: &GateInfo, why: &str) -> GateOutcome<D> {
-        let why = format!("the recording is not whole: {why}");
+        let why = format!("the recording is incomplete: {why}");
         let metrics = Metrics::without_evidence(gate, &why);
         self.unassessable(gate.kind.name(), format!("not assessable: {why}"));
         self.outcome(metrics, D::default(), |_| format!("not assessable: {why}"))

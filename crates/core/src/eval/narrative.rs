@@ -45,7 +45,7 @@ use backing::{Evidence, Mutating};
 pub use claims::{Claim, Strength};
 pub use did::Source;
 use lookups::Lookups;
-use mentioned::Heard;
+use mentioned::MentionedWords;
 use objects::Finder;
 use tokens::Token;
 use words::Verbs;
@@ -349,7 +349,7 @@ impl NarrativeGate {
         for (at, claim) in claims.iter().enumerate().filter(|(_, claim)| claim.is(Backing::Absent)) {
             items.push(Item::ClaimedButAbsent { claim: at, reason: explain::absent(claim) });
         }
-        let heard = Heard::new(&tokens, &evidence.tools);
+        let mentioned = MentionedWords::new(&tokens, &evidence.tools);
         // Tools that a claim mentions by what it says was done, each with the first such claim.
         let mut claimed: BTreeMap<usize, usize> = BTreeMap::new();
         for (at, claim) in claims.iter().enumerate() {
@@ -358,7 +358,7 @@ impl NarrativeGate {
             }
         }
         for (place, tool) in evidence.tools.iter().enumerate() {
-            if !claimed.contains_key(&place) && !heard.mentions(tool) {
+            if !claimed.contains_key(&place) && !mentioned.mentions(tool) {
                 let (tool, calls, mutating) = (tool.name.to_owned(), tool.calls.clone(), tool.mutating);
                 items.push(Item::PresentButUnclaimed { tool, calls, mutating });
             }

@@ -171,8 +171,8 @@ impl RecoveryGate {
         if let Some(why) = trace.incomplete() {
             return judge.incomplete(gate, why);
         }
-        let struck = trace.program.as_ref().and_then(|program| program.faults.as_deref());
-        let observed = match struck {
+        let recorded = trace.program.as_ref().and_then(|program| program.faults.as_deref());
+        let observed = match recorded {
             Some(faults) if self.params.faults == FaultScope::Injected => measured(trace, faults, &self.params),
             _ => observe(trace, &self.params),
         };
@@ -406,14 +406,15 @@ fn measured(trace: &Trace, faults: &[ProgramFault], params: &RecoveryParams) -> 
         stop == StopReason::Completed || timeline.iter().any(|entry| entry.ms > fault.ms && entry.ms >= end)
     };
     let detected_ms = first.filter(|fault| acted(fault)).map(|fault| fault.duration_ms);
-    let is_struck =
+    let is_hit =
         |at: &usize| trace.result(*at).and_then(|result| result.fault.as_ref()).is_some_and(|mark| mark.is_hit());
-    let struck = (0..calls.len()).find(is_struck);
+    let recorded = (0..calls.len()).find(is_hit);
     let ok = |at: &usize| trace.result(*at).and_then(ToolResult::failed) == Some(false);
-    let is_after = |at: &usize| struck.is_some_and(|hit| hit < *at && is_later(&calls[hit], &calls[*at]) == Some(true));
+    let is_after =
+        |at: &usize| recorded.is_some_and(|hit| hit < *at && is_later(&calls[hit], &calls[*at]) == Some(true));
     let recovered_by = (0..calls.len()).find(|at| ok(at) && is_after(at));
     // After a fault of the model the order of calls is not known.
-    let may_be = (0..calls.len()).find(|at| ok(at) && struck.is_none_or(|hit| hit < *at));
+    let may_be = (0..calls.len()).find(|at| ok(at) && recorded.is_none_or(|hit| hit < *at));
     let may_be_recovered_by = may_be.filter(|_| recovered_by.is_none() && first.is_some());
     unknown.call =
         may_be_recovered_by.map(|at| format!("whether tool_calls[{at}] was made after the fault is unknown"));

@@ -240,8 +240,12 @@ pub static GATES: [GateInfo; 7] = {
                 key("order", List(0, &Object(&ORDER)), "[]", "the second tool may run only after the first"),
             ],
             metrics: &[
-                metric("dependency_satisfaction", Percent, "share of dependency edges that hold, rounded down"),
-                metric("order_satisfaction", Percent, "share of order edges that hold, rounded down"),
+                metric(
+                    "dependency_satisfaction",
+                    Percent,
+                    "share of dependency edges that are satisfied, rounded down",
+                ),
+                metric("order_satisfaction", Percent, "share of order edges that are satisfied, rounded down"),
                 metric("edges_exercised", Count, "edges whose later call was recorded at all"),
             ],
             default: &[at_least("dependency_satisfaction", 100.0), at_least("order_satisfaction", 100.0)],

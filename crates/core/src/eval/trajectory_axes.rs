@@ -229,7 +229,7 @@ impl ByTool {
 fn check_self(earlier: &str, later: &str, path: impl Fn() -> String, problems: &mut Problems) {
     if earlier == later {
         let problem =
-            Problem::new(Code::SelfEdge, path(), format!("an edge from `{earlier}` to itself can never hold"));
+            Problem::new(Code::SelfEdge, path(), format!("an edge from `{earlier}` to itself can never be satisfied"));
         problems.push(problem.hint("name two different tools"));
     }
 }
@@ -253,7 +253,7 @@ fn axis(results: &[EdgeResult], axis: Axis, metrics: &mut Metrics) {
 fn line(results: &[EdgeResult]) -> String {
     let count = |wanted: fn(&EdgeState) -> bool| results.iter().filter(|result| wanted(&result.state)).count();
     let idle = count(|state| *state == EdgeState::NotExercised);
-    let mut line = format!("{} of {} edges held", count(|state| *state == EdgeState::Held) + idle, results.len());
+    let mut line = format!("{} of {} edges satisfied", count(|state| *state == EdgeState::Held) + idle, results.len());
     if idle > 0 {
         line.push_str(&format!(", {idle} not exercised"));
     }

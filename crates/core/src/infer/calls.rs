@@ -16,7 +16,7 @@ const MAX_LISTED: usize = 6;
 
 /// A call, and whether it failed.
 #[derive(Debug, Clone, Copy)]
-struct Made<'a> {
+struct CallOutcome<'a> {
     call: &'a ToolCall,
     failed: Option<bool>,
 }
@@ -25,7 +25,7 @@ struct Made<'a> {
 #[derive(Debug, Default)]
 struct Tool<'a> {
     /// The runs that call it, with its calls.
-    runs: Vec<(usize, Vec<Made<'a>>)>,
+    runs: Vec<(usize, Vec<CallOutcome<'a>>)>,
     /// The number of all runs.
     of: usize,
     is_action: bool,
@@ -53,7 +53,7 @@ impl<'a> Tools<'a> {
                     Tool { runs: Vec::new(), of: runs.len(), is_action: false }
                 });
                 tool.is_action |= changes;
-                let made = Made { call, failed: run.trace.result(place).and_then(ToolResult::failed) };
+                let made = CallOutcome { call, failed: run.trace.result(place).and_then(ToolResult::failed) };
                 match tool.runs.last_mut().filter(|(run, _)| *run == at) {
                     Some((_, calls)) => calls.push(made),
                     None => tool.runs.push((at, vec![made])),
@@ -150,8 +150,8 @@ impl<'a> Tool<'a> {
     }
 
     /// Calls with the same arguments and status in every run, and the other calls of each run.
-    fn same_in_all(&self) -> (Vec<Vec<Made<'a>>>, Vec<Vec<Made<'a>>>) {
-        let key = |made: &Made<'a>| -> Option<CallKey<'a>> {
+    fn same_in_all(&self) -> (Vec<Vec<CallOutcome<'a>>>, Vec<Vec<CallOutcome<'a>>>) {
+        let key = |made: &CallOutcome<'a>| -> Option<CallKey<'a>> {
             let args = made.call.args.as_ref().filter(|args| shape::can_be_written(args))?;
             Some((json::canonical(args), made.call.server.as_deref(), made.failed))
         };
@@ -196,22 +196,23 @@ impl<'a> Tool<'a> {
 }
 
 /// Lines for calls that differ from run to run.
-fn general(rest: &[Vec<Made<'_>>], least: usize, most: usize) -> Vec<Line> {
+fn general(rest: &[Vec<CallOutcome<'_>>], least: usize, most: usize) -> Vec<Line> {
     let counts = || rest.iter().map(Vec::len);
     let (fewest, largest) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
     let runs = of_all(rest.len());
     if fewest == largest {
         // As many in each run: the first with the first, and so on.
-        let at = |at: usize| -> Vec<Made<'_>> { rest.iter().filter_map(|calls| calls.get(at).copied()).collect() };
+        let at =
+            |at: usize| -> Vec<CallOutcome<'_>> { rest.iter().filter_map(|calls| calls.get(at).copied()).collect() };
         return (0..fewest).map(|place| line(&at(place), true, runs.clone())).collect();
     }
-    let all: Vec<Made<'_>> = rest.iter().flatten().copied().collect();
+    let all: Vec<CallOutcome<'_>> = rest.iter().flatten().copied().collect();
     let evidence = format!("{runs}, {least} to {most} calls in each");
     (0..fewest).map(|_| line(&all, true, evidence.clone())).collect()
 }
 
 /// The expectation that all of these calls fit.
-fn line(made: &[Made<'_>], exact: bool, mut evidence: String) -> Line {
+fn line(made: &[CallOutcome<'_>], exact: bool, mut evidence: String) -> Line {
     let mut call = Map::new();
     if let Some(first) = made.first() {
         call.insert("name".to_owned(), json!(first.call.name));

@@ -169,7 +169,7 @@ impl Build<'_> {
         let (calls, results) = order
             .into_iter()
             .map(|(_, _, place)| match place {
-                Place::Model(at) => self.asked(at),
+                Place::Model(at) => self.requested_call(at),
                 Place::Mcp(at) => {
                     let call = &self.mcp.calls[at];
                     let retry_of = self.joined.repeats[at].and_then(|asked| index_of[asked]);
@@ -187,7 +187,7 @@ impl Build<'_> {
     }
 
     /// A call that the model requested.
-    fn asked(&self, at: usize) -> (ToolCall, Option<ToolResult>) {
+    fn requested_call(&self, at: usize) -> (ToolCall, Option<ToolResult>) {
         let ModelCall { exchange, call, shown } = &self.model.calls[at];
         let common = ToolCall {
             caller: call.caller.clone(),
@@ -257,10 +257,10 @@ impl Build<'_> {
         all_notes.extend(problems);
         let last = in_order(&exchanges).into_iter().rev().find(|at| self.counts[*at]);
         let last_reply = last.and_then(|at| exchanges[at].reply()).filter(|(_, is_cut)| !is_cut);
-        let said = last_reply.map(|(message, _)| message.text().unwrap_or_default());
-        let (final_response, answer_source) = match (end.answer, said) {
+        let last_text = last_reply.map(|(message, _)| message.text().unwrap_or_default());
+        let (final_response, answer_source) = match (end.answer, last_text) {
             (Some(answer), _) => (Some(answer.trim_end().to_owned()), Some(AnswerSource::Program)),
-            (None, Some(said)) => (Some(said), Some(AnswerSource::Model)),
+            (None, Some(last_text)) => (Some(last_text), Some(AnswerSource::Model)),
             (None, None) => (None, None),
         };
         let stop_reason = match last {

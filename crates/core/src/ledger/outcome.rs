@@ -79,7 +79,7 @@ pub fn outcome(
 
 /// A fault that was injected.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Strike {
+pub struct FaultHit {
     pub fault: ProgramFault,
     /// The index of the call that it hit; `None` for a request to the model.
     pub seq: Option<u64>,
@@ -87,17 +87,17 @@ pub struct Strike {
 
 impl Derived {
     /// Marks the calls that were hit by faults.
-    pub fn mark(&mut self, strikes: Vec<Strike>) {
+    pub fn mark(&mut self, hits: Vec<FaultHit>) {
         let results = self.trace.tool_results.iter_mut().flatten();
         for (result, seq) in results.zip(&self.call_seqs) {
-            let strike = strikes.iter().find(|strike| strike.seq.is_some() && strike.seq == *seq);
-            if let (Some(result), Some(Strike { fault, .. })) = (result, strike) {
+            let hit = hits.iter().find(|hit| hit.seq.is_some() && hit.seq == *seq);
+            if let (Some(result), Some(FaultHit { fault, .. })) = (result, hit) {
                 let (name, kind, effect, ms) = (fault.name.clone(), fault.kind, fault.effect, fault.duration_ms);
                 result.fault = Some(Box::new(FaultMark { effect, kind, ms, name }));
             }
         }
         if let Some(program) = &mut self.trace.program {
-            program.faults = Some(strikes.into_iter().map(|strike| strike.fault).collect());
+            program.faults = Some(hits.into_iter().map(|hit| hit.fault).collect());
         }
     }
 }
@@ -173,7 +173,7 @@ impl About<'_> {
         match late {
             None => Ok(()),
             Some((server, _)) => {
-                let message = format!("did not ask its model after the tools of server `{server}` were listed");
+                let message = format!("did not call its model after the tools of server `{server}` were listed");
                 let hint = "the model cannot have known the tools: let the program connect to its servers first";
                 Err(self.error(Code::ToolsNotOffered, &message, hint))
             }
@@ -186,18 +186,18 @@ impl About<'_> {
         match self.ended {
             Ended::TimedOut => {
                 let ms = self.program.timeout_ms;
-                let message = format!("did not ask {whom} within {ms} ms and was stopped");
+                let message = format!("did not call {whom} within {ms} ms and was stopped");
                 let hint = "if it waits for a terminal or for more input, change its `command:`; with `input: arg` the prompt \
                             is its last argument and standard input is empty; `timeout_ms:` gives it more time";
                 Err(self.error(Code::ProgramEndedEarly, &message, hint))
             }
             Ended::Exit(code) if code != self.program.exit => {
-                let message = format!("ended with exit code {code} before it asked {whom}");
+                let message = format!("ended with exit code {code} before it called {whom}");
                 let hint = "run its command by hand and fix what it prints; `mcptest record -- COMMAND` runs it as a suite does";
                 Err(self.error(Code::ProgramEndedEarly, &message, hint))
             }
             Ended::Exit(_) if is_required => {
-                let message = "ended, and no request to its model passed the proxy";
+                let message = "ended, but no request to its model went through the proxy";
                 let hint = "let the client of the model read its base URL from the environment, or write `model: unseen`. \
                             Clients that sign their requests (Bedrock, Vertex) cannot be recorded";
                 Err(self.error(Code::ModelUnseen, message, hint))

@@ -22,14 +22,14 @@ use super::{Blobs, Body, Ledger, Request, Response, What};
 use crate::redact::Redactor;
 use ignore::Rules;
 use key::Keys;
-use recorded::{Of, World, is_compared};
+use recorded::{Of, RecordedRequests, is_compared};
 
 /// The recording, and the requests made so far.
 #[derive(Debug)]
 pub struct Rerun {
     ledger: Ledger,
     rules: Rules,
-    world: World,
+    world: RecordedRequests,
     /// Requests that have not come, by key, in recorded order.
     left: BTreeMap<String, VecDeque<usize>>,
     /// Those of them that have to come, by the entry that ended them.
@@ -51,13 +51,13 @@ pub struct Rerun {
 
 /// A request that came.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct RerunRequest {
     key: String,
-    of: AskedOf,
+    of: RequestKind,
 }
 
 #[derive(Debug, Clone)]
-enum AskedOf {
+enum RequestKind {
     /// With its number, from 1.
     Model(Box<Request>, usize),
     Mcp {
@@ -83,7 +83,7 @@ impl Rerun {
     /// Prepares to answer from a ledger.
     pub fn new(ledger: Ledger, ignored: Vec<Ignore>) -> Self {
         let rules = Rules::new(ignored);
-        let world = World::read(&ledger, &mut Keys::default(), &rules);
+        let world = RecordedRequests::read(&ledger, &mut Keys::default(), &rules);
         let mut left: BTreeMap<String, VecDeque<usize>> = BTreeMap::new();
         let mut required = BTreeSet::new();
         for (at, recorded) in world.requests.iter().enumerate() {
@@ -129,27 +129,30 @@ impl Rerun {
     }
 
     /// A request to the model with its complete body.
-    pub fn model(&mut self, mut request: Request) -> Asked {
+    pub fn model(&mut self, mut request: Request) -> RerunRequest {
         self.model_requests += 1;
         if let Body::Json { rest, .. } = request.body {
             request.body = Body::json(rest, request.interface, &mut self.blobs);
         }
         let key = self.keys.model(&request, &self.blobs, &self.rules);
-        Asked { key, of: AskedOf::Model(Box::new(request), self.model_requests) }
+        RerunRequest { key, of: RequestKind::Model(Box::new(request), self.model_requests) }
     }
 
     /// A message of the program to a server. `None` if it is not one of those that are compared.
-    pub fn mcp(&mut self, server: &str, message: &Value) -> Option<Asked> {
+    pub fn mcp(&mut self, server: &str, message: &Value) -> Option<RerunRequest> {
         self.contacted.insert(server.to_owned());
         let method = message.get("method").and_then(Value::as_str).filter(|method| is_compared(method))?;
         message.get("id").filter(|id| !id.is_null())?;
         let params = self.keys.params(message.get("params"), &self.rules);
         let key = key::mcp(server, method, &params);
-        Some(Asked { key, of: AskedOf::Mcp { server: server.to_owned(), method: method.to_owned(), params } })
+        Some(RerunRequest {
+            key,
+            of: RequestKind::Mcp { server: server.to_owned(), method: method.to_owned(), params },
+        })
     }
 
     /// Finds the answer to a request.
-    pub fn take(&mut self, asked: &Asked) -> Step<'_> {
+    pub fn take(&mut self, asked: &RerunRequest) -> Step<'_> {
         if self.diverged.is_some() {
             return Step::Diverged;
         }
@@ -197,7 +200,7 @@ impl Rerun {
     }
 
     /// What has to come before a request did not come.
-    pub fn give_up(&mut self, asked: &Asked) {
+    pub fn give_up(&mut self, asked: &RerunRequest) {
         let Some(&(_, first)) = self.required.first() else { return };
         let came = self.left.get(&asked.key).and_then(|left| left.front()).map(|at| self.name(*at));
         let Some(came) = came else { return };
@@ -310,11 +313,11 @@ impl Rerun {
     }
 
     /// Describes a request that was not recorded, and how it differs from the nearest recorded one.
-    fn unknown(&self, asked: &Asked) -> String {
+    fn unknown(&self, asked: &RerunRequest) -> String {
         let times = self.came.iter().filter(|at| self.world.requests[**at].key == asked.key).count();
         let name = match &asked.of {
-            AskedOf::Mcp { server, method, params } => mcp_name(server, method, params),
-            AskedOf::Model(request, number) => {
+            RequestKind::Mcp { server, method, params } => mcp_name(server, method, params),
+            RequestKind::Model(request, number) => {
                 format!("model request {number} ({} {})", request.method, request.path)
             }
         };
@@ -326,8 +329,8 @@ impl Rerun {
             return format!("{name} was not recorded, and nothing like it is left in the recording");
         };
         let (recorded, now) = match (&self.world.requests[nearest].of, &asked.of) {
-            (Of::Mcp(recorded), AskedOf::Mcp { params, .. }) => (recorded.params.clone(), params.clone()),
-            (Of::Model { request, .. }, AskedOf::Model(now, _)) => match &self.ledger.entries[*request].what {
+            (Of::Mcp(recorded), RequestKind::Mcp { params, .. }) => (recorded.params.clone(), params.clone()),
+            (Of::Model { request, .. }, RequestKind::Model(now, _)) => match &self.ledger.entries[*request].what {
                 What::Request(recorded) => (
                     Keys::default().model_value(recorded, &self.ledger.blobs, &self.rules),
                     self.keys.model_value(now, &self.blobs, &self.rules),
@@ -336,20 +339,20 @@ impl Rerun {
             },
             _ => (Value::Null, Value::Null),
         };
-        let told = difference::told(&recorded, &now);
-        let told = told.unwrap_or_else(|| "they differ in the address".to_owned());
+        let described = difference::describe(&recorded, &now);
+        let described = described.unwrap_or_else(|| "they differ in the address".to_owned());
         let recorded = self.name(nearest);
         let instead = if recorded == name { String::new() } else { format!(": {recorded}") };
-        format!("{name} is not what was recorded{instead}\n{told}")
+        format!("{name} is not what was recorded{instead}\n{described}")
     }
 
     /// The recorded request that was probably meant: of the same kind, the next in order, with as much in common as possible.
-    fn nearest(&self, asked: &Asked) -> Option<usize> {
+    fn nearest(&self, asked: &RerunRequest) -> Option<usize> {
         /// How many are looked at.
         const MOST: usize = 16;
         let left: BTreeSet<usize> = self.left.values().flatten().copied().collect();
         let score = |at: &usize| match (&self.world.requests[*at].of, &asked.of) {
-            (Of::Mcp(recorded), AskedOf::Mcp { server, method, params }) => {
+            (Of::Mcp(recorded), RequestKind::Mcp { server, method, params }) => {
                 if recorded.server != *server || recorded.method != *method {
                     return None;
                 }
@@ -358,7 +361,7 @@ impl Rerun {
                     .any(|key| recorded.params.get(key).is_some_and(|name| Some(name) == params.get(key)));
                 Some(usize::from(is_same))
             }
-            (Of::Model { request, .. }, AskedOf::Model(now, _)) => match &self.ledger.entries[*request].what {
+            (Of::Model { request, .. }, RequestKind::Model(now, _)) => match &self.ledger.entries[*request].what {
                 What::Request(recorded) if recorded.interface == now.interface => Some(self.in_common(recorded, now)),
                 _ => None,
             },

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_success_keeps_what_was_received() {
+    fn a_success_keeps_the_received_content() {
         let content = json!([
             { "type": "text", "text": "hi", "annotations": { "x": 1 } },
             { "type": "hologram", "depth": 3.5 },
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_result_is_an_error_that_says_why() {
+    fn an_invalid_result_is_an_error_that_says_why() {
         let cases = [
             (json!([]), "its result is a list of 0, not an object"),
             (json!({}), "it has no `content`"),

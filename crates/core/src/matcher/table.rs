@@ -38,7 +38,7 @@ pub static MATCHERS: [MatcherInfo; 8] = [
     matcher("near", "a number is at most `tolerance` away from `value`", "{ near: { value: 59.9, tolerance: 0.05 } }"),
     matcher(
         "not",
-        "the matcher inside does not hold; a value that it cannot judge fails either way",
+        "the inner matcher does not match; a value that it cannot judge fails either way",
         "{ not: { contains: delete } }",
     ),
 ];

@@ -174,8 +174,8 @@ fn shown_result(result: Option<&ToolResult>) -> String {
     };
     let text = result.texts().find(|text| !text.is_empty()).map(Value::from);
     let value = text.as_ref().or(result.structured_content.as_deref());
-    let said = value.map_or_else(|| "(empty)".to_owned(), |value| json::excerpt(value, MAX_TEXT));
-    format!("{status} {said}")
+    let text = value.map_or_else(|| "(empty)".to_owned(), |value| json::excerpt(value, MAX_TEXT));
+    format!("{status} {text}")
 }
 
 pub(super) fn shown_tokens(tokens: &Tokens) -> String {

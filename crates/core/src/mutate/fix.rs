@@ -271,7 +271,7 @@ const MAX_USES: usize = 8;
 fn uses(trace: &Trace, calls: &[ToolCall], at: usize) -> Vec<Value> {
     let Some((result, producer)) = trace.result(at).zip(calls.get(at)) else { return Vec::new() };
     let mut out = Vec::new();
-    let said: String = result.texts().collect::<Vec<_>>().join("\n");
+    let text: String = result.texts().collect::<Vec<_>>().join("\n");
     let structured = result.structured_content.as_deref().map_or_else(String::new, text::canonical);
     let later = calls.iter().skip(at + 1).filter(|call| call.name != producer.name).take(MAX_USES);
     for call in later {
@@ -283,7 +283,7 @@ fn uses(trace: &Trace, calls: &[ToolCall], at: usize) -> Vec<Value> {
                 Some(Value::Number(number)) => number.to_string(),
                 _ => continue,
             };
-            if word.len() >= 3 && (said.contains(&word) || structured.contains(&word)) {
+            if word.len() >= 3 && (text.contains(&word) || structured.contains(&word)) {
                 let via = spell(&path, &[]);
                 let edge = json!({ "producer": producer.name, "consumer": call.name, "via": via });
                 out.push(json!({ "trajectory_axes": { "dependencies": [edge] } }));
@@ -302,9 +302,9 @@ fn result_text(trace: &Trace, at: usize, other: Option<&ToolResult>) -> Vec<Valu
     let mut out = Vec::new();
     let others: Vec<&str> = other.into_iter().flat_map(ToolResult::texts).collect();
     for (block, content) in result.content.iter().flatten().enumerate() {
-        let Some(said) = content.get("text").and_then(Value::as_str) else { continue };
+        let Some(text) = content.get("text").and_then(Value::as_str) else { continue };
         let theirs = others.first().copied().unwrap_or("");
-        if let Some(part) = distinct(said, theirs).filter(|part| others.iter().all(|other| !other.contains(part))) {
+        if let Some(part) = distinct(text, theirs).filter(|part| others.iter().all(|other| !other.contains(part))) {
             let target = format!("tool_results[{at}].content[{block}].text");
             out.push(assertion(&target, &json!({ "contains": part })));
             break;
@@ -333,21 +333,21 @@ const QUOTED: usize = 40;
 const LEAD: usize = 12;
 
 /// The words of a text around the first place where another text differs.
-fn distinct<'t>(said: &'t str, other: &str) -> Option<&'t str> {
-    let alike = said.chars().zip(other.chars()).take_while(|(ours, theirs)| ours == theirs).count();
-    let place = |at: usize| said.char_indices().nth(at).map_or(said.len(), |(at, _)| at);
-    let lead = &said[place(alike.saturating_sub(LEAD))..place(alike)];
+fn distinct<'t>(text: &'t str, other: &str) -> Option<&'t str> {
+    let alike = text.chars().zip(other.chars()).take_while(|(ours, theirs)| ours == theirs).count();
+    let place = |at: usize| text.char_indices().nth(at).map_or(text.len(), |(at, _)| at);
+    let lead = &text[place(alike.saturating_sub(LEAD))..place(alike)];
     // From the beginning of a word.
     let skipped = if alike > LEAD { lead.find(char::is_whitespace).unwrap_or(0) } else { 0 };
-    let rest = &said[place(alike) - lead.len() + skipped..];
+    let rest = &text[place(alike) - lead.len() + skipped..];
     let end = rest.char_indices().nth(QUOTED).map_or(rest.len(), |(at, _)| at);
     Some(rest[..end].trim()).filter(|part| !part.is_empty())
 }
 
 /// What the message says and the changed one does not.
 fn message(trace: &Trace, edit: &Edit) -> Vec<Value> {
-    let (Some(said), Edit::Message(changed)) = (trace.final_response.as_deref(), edit) else { return Vec::new() };
-    let part = distinct(said, changed).filter(|part| !changed.contains(part));
+    let (Some(text), Edit::Message(changed)) = (trace.final_response.as_deref(), edit) else { return Vec::new() };
+    let part = distinct(text, changed).filter(|part| !changed.contains(part));
     let quoted = part.map(|part| assertion("final_response", &json!({ "contains": part })));
     std::iter::once(json!({ "narrative": {} })).chain(quoted).collect()
 }

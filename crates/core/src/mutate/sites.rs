@@ -279,8 +279,8 @@ impl Sites {
                 (Edit::Result { at, result: Some(Box::new(result)) }, format!("{} {what}", here(at)))
             }
             Operator::ClaimUnmade | Operator::DropNegation | Operator::CutMessage => {
-                let said = trace.final_response.as_deref()?;
-                let (new, change) = message(operator, said, calls, part)?;
+                let text = trace.final_response.as_deref()?;
+                let (new, change) = message(operator, text, calls, part)?;
                 (Edit::Message(new), change)
             }
             Operator::MoreTokens => {
@@ -399,25 +399,25 @@ fn result(operator: Operator, trace: &Trace, at: usize) -> Option<(ToolResult, S
 }
 
 /// The changed message, and the change in words.
-fn message(operator: Operator, said: &str, calls: &[ToolCall], part: usize) -> Option<(String, String)> {
+fn message(operator: Operator, text: &str, calls: &[ToolCall], part: usize) -> Option<(String, String)> {
     Some(match operator {
         Operator::ClaimUnmade => {
             let claim = message::claim(calls.iter().map(|call| call.name.as_str()));
-            (message::with_claim(said, claim), format!("the final message adds: {claim}"))
+            (message::with_claim(text, claim), format!("the final message adds: {claim}"))
         }
         Operator::DropNegation => {
-            let negations = message::negations(said);
+            let negations = message::negations(text);
             let (range, left) = negations.get(part)?;
-            let cut = said[range.clone()].trim_end();
+            let cut = text[range.clone()].trim_end();
             let change = match *left {
                 "" => format!("the final message loses {cut:?} at byte {}", range.start),
                 left => format!("the final message says {left:?} instead of {cut:?} at byte {}", range.start),
             };
-            (message::without_negation(said, range, left), change)
+            (message::without_negation(text, range, left), change)
         }
         _ => {
-            let half = message::first_half(said);
-            let (kept, all) = (half.chars().count(), said.chars().count());
+            let half = message::first_half(text);
+            let (kept, all) = (half.chars().count(), text.chars().count());
             (half.to_owned(), format!("the final message ends after {kept} of {all} characters"))
         }
     })

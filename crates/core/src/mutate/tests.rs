@@ -13,8 +13,8 @@ use crate::suite::{GateFile, Variables, load_gates};
 fn gates(file: &Value) -> GateFile {
     let source = Source::new("gates.yml", Layout::LINE.text(file));
     let loaded = load_gates(&source, &Variables { suite_dir: "", outside: &|_| None });
-    let said: Vec<String> = loaded.diagnostics.iter().map(|one| one.render(&source)).collect();
-    loaded.value.unwrap_or_else(|| panic!("{}", said.join("\n")))
+    let answer: Vec<String> = loaded.diagnostics.iter().map(|one| one.render(&source)).collect();
+    loaded.value.unwrap_or_else(|| panic!("{}", answer.join("\n")))
 }
 
 fn trace(envelope: &Value) -> Trace {
@@ -215,7 +215,7 @@ fn changed_results_messages_and_sessions_are_described_and_a_check_is_proposed()
 }
 
 #[test]
-fn what_the_configuration_allows_is_equivalent_and_what_it_says_nothing_about_is_missed() {
+fn explicitly_allowed_changes_are_equivalent_and_unmentioned_ones_are_missed() {
     use Operator::{DropArgument, DropCall, OtherServer, SwapCalls};
     let one = json!({
         "tool_calls": [
@@ -399,24 +399,24 @@ fn any_trace() -> impl Strategy<Value = Value> {
     let call = (name, server, args, turn, result).prop_map(|(name, server, args, turn, result)| {
         (json!({ "name": name, "server": server, "args": args, "turn": turn }), result)
     });
-    let said = prop::sample::select(vec![
+    let answer = prop::sample::select(vec![
         "I deleted the file.",
         "I did not book it, and I can't find it.",
         "",
         "Found: one",
         "I have booked two seats.",
     ]);
-    (prop::collection::vec(call, 0..5), said, any::<bool>(), prop::option::of(1_u64..500)).prop_map(
-        |(rows, said, has_results, tokens)| {
+    (prop::collection::vec(call, 0..5), answer, any::<bool>(), prop::option::of(1_u64..500)).prop_map(
+        |(rows, answer, has_results, tokens)| {
             let (calls, results): (Vec<Value>, Vec<Value>) = rows.into_iter().unzip();
             let turn = |role: &str, content: Value| json!({ "role": role, "content": content });
             let mut envelope = json!({
                 "tool_calls": calls,
-                "final_response": said,
+                "final_response": answer,
                 "conversation": {
                     "turns": [
                         turn("user", json!("Go.")), turn("assistant", Value::Null), turn("tool", json!("")),
-                        turn("assistant", Value::Null), turn("assistant", json!(said)),
+                        turn("assistant", Value::Null), turn("assistant", json!(answer)),
                     ],
                     "tokens": { "total": tokens },
                     "stop_reason": "completed",

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_value_carries_is_a_piece_of_it() {
+    fn the_common_base64_part_encodes_a_piece_of_the_value() {
         let check = |value: &str, expected: &[&str]| assert_eq!(pieces(value), expected, "{value}");
         check("Bearer violet-otter", &["violet-otter"]);
         check("Basic dXNlcjpwYTU1d29yZA==", &["dXNlcjpwYTU1d29yZA==", "pa55word"]);

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_without_escapes_is_located_in_the_escaped_text() {
+    fn matches_in_unescaped_text_are_located_in_the_original() {
         check(r#"{"a":"x\"yz"}"#, "x\"y", r#"x\"y"#);
         check(r"<\u0061bc>", "abc", r"\u0061bc");
         check(r"<ab\u0063>", "abc", r"ab\u0063");
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_an_escape_stays() {
+    fn invalid_escapes_are_not_decoded() {
         for text in ["", "plain", r"C:\dir", "100% of", "%", r"\", r"\u12", r"\ud83d", r"\ud83dA", "%zz"] {
             assert_eq!(views(text).len(), 0, "{text}");
         }

@@ -165,8 +165,8 @@ pub fn way(trace: &Trace) -> Option<Vec<Cow<'_, str>>> {
 
 /// How a run ended, in a word or two.
 fn ending(trace: &Trace) -> &'static str {
-    let said = trace.final_response.as_deref().map(|text| !text.trim().is_empty());
-    match (trace.conversation.stop_reason, said) {
+    let has_text = trace.final_response.as_deref().map(|text| !text.trim().is_empty());
+    match (trace.conversation.stop_reason, has_text) {
         (Some(StopReason::MaxTurns), _) => "out of turns",
         (Some(StopReason::MaxTokens), _) => "cut off",
         (Some(StopReason::Refused), _) => "refused",

@@ -24,7 +24,7 @@ pub fn report() -> Value {
                 "start": { "type": "integer", "minimum": 0, "description": "Characters of `text` before the place." },
                 "length": { "type": "integer", "minimum": 1, "description": "Characters of `text` that are meant." },
             })),
-            "verdict": verdicts( "pass: everything asserted holds; fail: something does not; inconclusive: there are too few runs to tell; unassessable: the trace lacks the evidence; error: it could not be run or evaluated; absorbed: a failed run that `reliability` judges; skipped: not run; null: no gate judges it."),
+            "verdict": verdicts( "pass: all assertions passed; fail: an assertion failed; inconclusive: there are too few runs to tell; unassessable: the trace lacks the evidence; error: it could not be run or evaluated; absorbed: a failed run that `reliability` judges; skipped: not run; null: no gate judges it."),
             "count": { "type": "integer", "minimum": 0 },
         },
         "type": "object",
@@ -32,7 +32,7 @@ pub fn report() -> Value {
         "properties": {
             "mcptest": { "const": FORMAT, "description": "Version of this format." },
             "allow_inconclusive": { "const": true, "description": "Inconclusive rows do not count as failures for `exit_code`." },
-            "exit_code": { "enum": [0, 1, 2], "description": "0: everything holds; 1: a check failed or lacked evidence; 2: something could not run." },
+            "exit_code": { "enum": [0, 1, 2], "description": "0: everything passed; 1: a check failed or lacked evidence; 2: something could not run." },
             "notes": { "type": "array", "description": "Notes that are not verdicts.", "items": object(&["rows", "suites", "text"], json!({
                 "text": { "type": "string" },
                 "suites": { "$ref": "#/$defs/count", "description": "Suites that were started or rejected before it." },
@@ -93,7 +93,7 @@ fn row() -> Value {
     let mut row = object(
         &["checks", "family", "line", "model", "name", "test", "verdict"],
         json!({
-            "name": { "type": "string", "description": "Test, model, run and gate, as far as they tell rows apart." },
+            "name": { "type": "string", "description": "Test, model, run and gate, as far as needed to distinguish rows." },
             "family": words(Family::ALL, Family::as_str, "RUN: one run; GATE: all runs of a test on a model; EDGE: what became of injected faults in one run."),
             "test": { "type": "string" },
             "model": { "type": "string" },
@@ -126,7 +126,7 @@ fn row() -> Value {
                     ], "description": "By which later call the run came out of it, or by its answer, or not; unmet: there was nothing to come out of." },
                 }),
             ) },
-            "advisory": { "type": "string", "description": "What a model said of the closing message when the run was recorded. It decides nothing." },
+            "advisory": { "type": "string", "description": "A model's review of the final message, made when the run was recorded. It does not affect the verdict." },
             "duration_ms": { "$ref": "#/$defs/count", "description": "Time the run took when it was recorded." },
             "trace": { "$ref": "#/$defs/trace" },
         }),

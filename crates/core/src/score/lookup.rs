@@ -118,7 +118,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_path_selects_in_text_what_it_selects_in_the_value() {
+    fn a_path_selects_the_same_in_text_and_value() {
         let text = r#"{"a": {"b": [1, {"c\n": "x"}, [2, 3]], "n": null}, "list": [{"k": 1}, {"k": 2}], "e": []}"#;
         let value: Value = serde_json::from_str(text).unwrap();
         let paths = [

@@ -33,10 +33,10 @@ pub(super) fn lint(suite: &Suite, places: &Places, out: &mut Vec<Diagnostic>) {
 /// Entries that nothing in the suite uses.
 fn lint_unused(suite: &Suite, places: &Places, warn: &mut Warn<'_>) {
     let used: BTreeSet<&String> = suite.agents.iter().flat_map(|agent| &agent.servers).collect();
-    let struck: BTreeSet<&String> = suite.faults.iter().filter_map(|fault| fault.server.as_ref()).collect();
+    let targeted: BTreeSet<&String> = suite.faults.iter().filter_map(|fault| fault.server.as_ref()).collect();
     let injected: BTreeSet<usize> = suite.agents.iter().flat_map(|agent| agent.inject.iter().copied()).collect();
     for (name, span) in &places.servers {
-        if !struck.contains(name) && !used.contains(name) {
+        if !targeted.contains(name) && !used.contains(name) {
             warn(
                 Code::UnusedEntry,
                 span.clone(),

@@ -212,7 +212,7 @@ impl<'a> Lower<'a> {
         let suite = Suite { variables: own, variables_as_written, public, servers, faults, models, programs, agents };
         for name in suite.variables_of_keys() {
             if let Some(span) = places.public.get(name) {
-                let message = format!("`{name}` holds a key or token and cannot be public");
+                let message = format!("`{name}` contains a key or token and cannot be public");
                 self.error(Code::SecretMadePublic, span.clone(), message, "remove it from `public:`");
             }
         }
@@ -405,11 +405,11 @@ impl<'a> Lower<'a> {
         let model = target.get("model");
         let is_model = matches!(model.map(|node| &node.content), Some(Content::Bool(true)));
         let others = target.get("tool").or_else(|| target.get("server"));
-        if kind.strikes_model() && (!is_model || others.is_some()) && (model.is_some() || others.is_some()) {
-            let message = format!("a fault of kind `{kind}` strikes the model of a program");
+        if kind.targets_model() && (!is_model || others.is_some()) && (model.is_some() || others.is_some()) {
+            let message = format!("a fault of kind `{kind}` targets the model of a program");
             self.error(Code::InvalidFault, target.span.clone(), message, "write `target: { model: true }`");
-        } else if let Some(model) = model.filter(|_| !kind.strikes_model()) {
-            let message = format!("a fault of kind `{kind}` strikes tools, not the model");
+        } else if let Some(model) = model.filter(|_| !kind.targets_model()) {
+            let message = format!("a fault of kind `{kind}` targets tools, not the model");
             let hint = "name a tool or a server, or use kind model_error, model_slow, model_cut or model_garbage";
             self.error(Code::InvalidFault, model.span.clone(), message, hint);
         }
@@ -499,9 +499,10 @@ impl<'a> Lower<'a> {
             let inject = self.declared_list(node, "inject", "fault", &names.faults);
             unread.extend(inject.iter().filter_map(|name| unread_faults.get(name)).flatten().cloned());
             let inject: Vec<usize> = inject.iter().filter_map(|name| positions.get(name.as_str()).copied()).collect();
-            let of_model = inject.iter().find_map(|at| faults.get(*at).filter(|fault| fault.kind.strikes_model()));
+            let of_model = inject.iter().find_map(|at| faults.get(*at).filter(|fault| fault.kind.targets_model()));
             if let Some(fault) = of_model.filter(|_| !is_program) {
-                let message = format!("fault `{}` strikes the model of a program, and this test has none", fault.name);
+                let message =
+                    format!("fault `{}` targets the model of a program, and this test has no program", fault.name);
                 let hint = "inject it into a test with `program:`";
                 self.error(Code::InvalidFault, node.place("/inject", true), message, hint);
             }
@@ -654,7 +655,7 @@ impl<'a> Lower<'a> {
         }
         if node.get("reliability").and_then(|gate| gate.get("at_least")).is_none() {
             let hint = "add `reliability: { at_least: 0.9 }`, or write `runs` as a number";
-            let message = "runs stop when `reliability` is settled, and there is no `at_least` to settle";
+            let message = "`stop: settled` needs a `reliability` gate with `at_least`";
             self.error(Code::InvalidRuns, node.place("/runs", true), message, hint);
         }
         (max, Some(min))

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_has_exactly_what_a_trace_with_everything_is_written_with() {
+    fn the_table_has_exactly_the_keys_of_a_full_trace() {
         let full = json!({
             "tool_calls": [
                 {

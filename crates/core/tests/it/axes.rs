@@ -93,7 +93,7 @@ fn a_required_edge_breaks_when_its_later_call_never_ran() {
 #[test]
 fn the_line_shows_edges_that_were_not_exercised() {
     let found = evaluate(vec![dependency("p", "c")], vec![order("a", "b")], &called(&["p", "c"]));
-    assert_eq!(found.line, "2 of 2 edges held, 1 not exercised");
+    assert_eq!(found.line, "2 of 2 edges satisfied, 1 not exercised");
     assert_eq!(found.metrics.object(), metrics(100, 100, 1));
 }
 
@@ -108,8 +108,8 @@ fn an_edge_from_a_tool_to_itself_and_a_malformed_path_are_load_errors() {
     assert_eq!(
         problems.to_string(),
         "/dependencies/1/via: invalid path: column 3: expected a name, found `.`\n\
-         /dependencies/1: an edge from `a` to itself can never hold (hint: name two different tools)\n\
-         /order/0: an edge from `b` to itself can never hold (hint: name two different tools)"
+         /dependencies/1: an edge from `a` to itself can never be satisfied (hint: name two different tools)\n\
+         /order/0: an edge from `b` to itself can never be satisfied (hint: name two different tools)"
     );
 }
 
@@ -363,7 +363,7 @@ fn missing_evidence_leaves_the_edge_unknown() {
         (Verdict::Unassessable, vec![format!("trajectory.dependency_satisfaction: not assessable: p -> c: {open}")])
     );
     assert_eq!(found.metrics.object(), json!({ "order_satisfaction": 100, "edges_exercised": 2 }));
-    assert_eq!(found.line, "1 of 2 edges held, 1 not assessable");
+    assert_eq!(found.line, "1 of 2 edges satisfied, 1 not assessable");
 }
 
 #[test]

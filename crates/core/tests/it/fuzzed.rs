@@ -41,7 +41,7 @@ fn envelopes() -> Vec<String> {
 }
 
 #[test]
-fn all_that_must_hold_of_a_trace_holds_for_fixtures_and_for_cut_ones() {
+fn trace_invariants_hold_for_fixtures_and_truncated_ones() {
     let held = envelope::Held::new();
     let mut traces = 0;
     for text in envelopes() {
@@ -54,7 +54,7 @@ fn all_that_must_hold_of_a_trace_holds_for_fixtures_and_for_cut_ones() {
 }
 
 #[test]
-fn all_that_must_hold_of_a_trace_holds_for_fixtures_with_a_value_replaced() {
+fn trace_invariants_hold_for_fixtures_with_a_value_replaced() {
     let held = envelope::Held::new();
     let others = [json!(null), json!("send"), json!([]), json!({}), json!(-1.5), json!(u64::MAX), json!([["a"]])];
     let mut traces = 0;
@@ -86,7 +86,7 @@ fn pointers(value: &Value, path: &str, out: &mut Vec<String>) {
 }
 
 #[test]
-fn all_that_must_hold_of_a_path_holds_for_every_mistake_and_every_shape() {
+fn path_invariants_hold_for_every_mistake_and_shape() {
     let value =
         r#"{"a":[{"b":1,"":{"c":[]}},{"b":[2,[3]]},"s",null,[[1],[{"x.y":0}]]],"":{"":0},"é \"q\"":{"z":false}}"#;
     let steps = [
@@ -161,7 +161,7 @@ search_web {\"q\":\"weather\",\"n\":[1,2,{\"a\":null}]}
 page_oncall";
 
 #[test]
-fn all_that_must_hold_of_a_message_holds_for_hard_ones_alone_in_pairs_and_cut() {
+fn message_invariants_hold_for_hard_messages_alone_paired_and_cut() {
     let held = narrative::Held::new();
     let mut claims = 0;
     for first in HARD {
@@ -176,7 +176,7 @@ fn all_that_must_hold_of_a_message_holds_for_hard_ones_alone_in_pairs_and_cut() 
 }
 
 #[test]
-fn a_message_of_64_kb_is_read_in_bounded_time_whatever_it_says() {
+fn any_message_of_64_kb_is_read_in_bounded_time() {
     let held = narrative::Held::new();
     let mut many = String::new();
     for at in 0..100 {
@@ -189,7 +189,7 @@ fn a_message_of_64_kb_is_read_in_bounded_time_whatever_it_says() {
 }
 
 #[test]
-fn all_that_must_hold_holds_for_what_fuzzing_found() {
+fn all_invariants_hold_for_findings_of_fuzzing() {
     let (envelopes, stories) = (envelope::Held::new(), narrative::Held::new());
     for bytes in found("envelope") {
         envelopes.check_bytes(&bytes);

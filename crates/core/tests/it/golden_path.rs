@@ -135,7 +135,7 @@ fn custom_assertions_replace_the_default() {
 }
 
 #[test]
-fn unrecorded_calls_are_unassessable_and_zero_calls_are_no_waste() {
+fn unrecorded_calls_are_unassessable_and_zero_calls_waste_nothing() {
     let gate = GoldenPathGate::new(GoldenPath::new(["a"]).into()).unwrap();
     let outcome = gate.evaluate(&read(json!({})));
     assert_eq!(

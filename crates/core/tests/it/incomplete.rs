@@ -41,7 +41,7 @@ fn one_result_missing() -> Value {
 const NO_RESULT: &str = "`tool_results[2]` was not recorded";
 
 #[test]
-fn a_list_with_a_missing_result_is_decided_by_what_is_known_or_unassessable() {
+fn a_list_with_a_missing_result_is_decided_by_known_results_or_unassessable() {
     table(
         one_result_missing(),
         &[
@@ -182,7 +182,7 @@ fn a_short_or_absent_list_of_results_has_one_per_call() {
 }
 
 #[test]
-fn arguments_that_are_missing_or_could_not_be_parsed_prove_nothing_about_what_is_in_them() {
+fn missing_or_unparsed_arguments_prove_nothing_about_their_content() {
     let no_args = "`tool_calls[1].args` was not recorded";
     table(
         json!({ "tool_calls": [{ "name": "a", "args": { "path": "x" } }, { "name": "b" }] }),
@@ -213,7 +213,7 @@ fn arguments_that_are_missing_or_could_not_be_parsed_prove_nothing_about_what_is
 }
 
 #[test]
-fn whole_calls_and_results_are_judged_by_what_is_known_of_them() {
+fn calls_and_results_are_judged_by_their_known_parts() {
     let envelope = json!({
         "tool_calls": [
             { "name": "a", "server": "s", "turn": 0, "args": { "x": 1 } },

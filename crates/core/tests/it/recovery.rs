@@ -461,7 +461,7 @@ fn any() -> RecoveryParams {
 }
 
 #[test]
-fn a_failure_that_nobody_injected_is_a_hit_only_where_any_counts() {
+fn a_failure_that_was_not_injected_is_a_hit_only_with_faults_any() {
     for (kind, is_hit) in
         [("timeout", true), ("transport", true), ("jsonrpc", true), ("http", true), ("tool", false), ("fault", false)]
     {

@@ -164,7 +164,7 @@ fn the_wilson_interval_has_its_known_values() {
 }
 
 #[test]
-fn a_summary_holds_every_number() {
+fn a_summary_has_every_number() {
     let summary = summarize(&outcomes("pppf"));
     let ReliabilitySummary { wilson_low, wilson_high, lower_bound, upper_bound, .. } = summary;
     assert_eq!(format!("{lower_bound:.4} {upper_bound:.4}"), "24.8605 98.7259");
@@ -374,7 +374,7 @@ fn bounds_decide_as_the_verdict_does() {
 }
 
 #[test]
-fn what_comes_after_the_runs_that_settled_it_does_not_count() {
+fn runs_after_the_decision_do_not_count() {
     let gate = at_least(0.9, Some(5));
     assert_eq!(gate.evaluate(&[true; 42]).verdict, Verdict::Inconclusive);
     let settled = gate.evaluate(&[true; 43]);

@@ -63,7 +63,7 @@ const MANY: &str =
     "    models: [demo]\n    runs: 3\n    trajectory: { calls: [{ name: search }] }\n    stability: {}\n";
 
 #[test]
-fn a_row_is_named_by_what_tells_it_apart() {
+fn a_row_name_has_only_what_distinguishes_it() {
     assert_eq!(reported(&rows(&suite(ONE), vec![ran(&["search"], "ok")])), ["RUN finds it: pass"]);
     assert_eq!(
         reported(&rows(&suite(MANY), vec![ran(&["search"], "ok"), ran(&["open"], "ok"), ran(&["search"], "ok")])),
@@ -96,7 +96,7 @@ fn reliability_absorbs_failed_runs_and_decides_itself() {
 }
 
 #[test]
-fn a_run_whose_recording_was_edited_says_so_and_so_does_every_gate_that_rests_on_it() {
+fn an_edited_recording_is_marked_in_its_run_and_in_gates_over_it() {
     let suite = suite(
         "    model: demo\n    runs: 3\n    stability: {}\n    inject: [dead]\n    recovery: { require_hit: false }\n    \
          trajectory: { calls: [{ name: a }] }\n",
@@ -144,7 +144,7 @@ fn a_run_that_could_not_be_judged_leaves_the_gates_over_runs_without_a_verdict()
 
 const INJECTED: &str = "    model: demo\n    inject: [dead, late]\n    recovery: {}\n    trajectory: { mode: superset, calls: [{ name: search }] }\n";
 
-fn struck(second: &Value, stop: &str, said: &str) -> Attempt {
+fn attempt_with_fault(second: &Value, stop: &str, said: &str) -> Attempt {
     let hit = json!({
         "is_error": true, "content": [{ "type": "text", "text": "no answer within 3000 ms" }],
         "error": { "kind": "timeout", "message": "no answer within 3000 ms" },
@@ -169,7 +169,7 @@ fn struck(second: &Value, stop: &str, said: &str) -> Attempt {
 }
 
 #[test]
-fn recovery_has_a_row_of_its_own_and_receipts_say_what_became_of_each_fault() {
+fn recovery_has_its_own_row_and_receipts_show_each_fault() {
     let suite = suite(INJECTED);
     let receipt = |fault: &str, kind, injected: &[usize], met: &[usize], ms, recovered| Receipt {
         fault: fault.to_owned(),
@@ -183,7 +183,7 @@ fn recovery_has_a_row_of_its_own_and_receipts_say_what_became_of_each_fault() {
         "is_error": false, "content": [],
         "fault": { "name": "late", "kind": "slow", "effect": "delay", "ms": 10 },
     });
-    let made = rows(&suite, vec![struck(&late, "completed", "Found elsewhere.")]);
+    let made = rows(&suite, vec![attempt_with_fault(&late, "completed", "Found elsewhere.")]);
     assert_eq!(reported(&made), ["RUN finds it: pass", "EDGE finds it (recovery): pass"]);
     let delayed = receipt("late", FaultKind::Slow, &[1], &[], 10, Recovered::Unmet);
     let dead = |recovered| receipt("dead", FaultKind::Hang, &[0], &[0], 3000, recovered);
@@ -191,9 +191,9 @@ fn recovery_has_a_row_of_its_own_and_receipts_say_what_became_of_each_fault() {
 
     let failed = json!({ "is_error": true, "content": [] });
     let unmet = receipt("late", FaultKind::Slow, &[], &[], 0, Recovered::Unmet);
-    let made = rows(&suite, vec![struck(&failed, "completed", "Sorry.")]);
+    let made = rows(&suite, vec![attempt_with_fault(&failed, "completed", "Sorry.")]);
     assert_eq!(made[0].receipts, [dead(Recovered::Answer), unmet.clone()]);
-    let made = rows(&suite, vec![struck(&failed, "max_turns", "")]);
+    let made = rows(&suite, vec![attempt_with_fault(&failed, "max_turns", "")]);
     assert_eq!(reported(&made), ["RUN finds it: pass", "EDGE finds it (recovery): fail"]);
     assert_eq!(made[0].receipts, [dead(Recovered::Not), unmet]);
 }
@@ -222,7 +222,7 @@ fn the_fold_counts_rows_and_the_worst_decides_the_exit_code() {
 }
 
 #[test]
-fn evidence_that_is_missing_is_no_pass() {
+fn missing_evidence_never_passes() {
     let untold = Attempt::Traced(Box::default());
     let made = rows(&suite(ONE), vec![untold]);
     assert_eq!(reported(&made), ["RUN finds it: unassessable"]);
@@ -240,7 +240,7 @@ fn a_run_without_the_evidence_is_absorbed_like_one_that_failed() {
 }
 
 #[test]
-fn a_parallel_call_that_succeeds_is_no_way_out_of_a_fault() {
+fn a_successful_parallel_call_is_not_a_recovery() {
     let test = suite("    model: demo\n    inject: [dead]\n    trajectory: { calls: [] }\n");
     let fault = json!({ "name": "dead", "kind": "hang", "effect": "timeout", "ms": 3000 });
     let call = |tool: &str| json!({ "name": tool, "server": "web", "args": {}, "turn": 1 });

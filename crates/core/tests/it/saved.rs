@@ -131,7 +131,7 @@ fn a_trace_without_a_final_response_stays_without_one() {
 }
 
 #[test]
-fn what_a_trace_may_nest_a_report_may_nest_too() {
+fn a_report_may_nest_as_deep_as_a_trace() {
     let mut deep = json!(1);
     for _ in 0..(json::MAX_DEPTH - 6) {
         deep = json!([deep]);
@@ -164,7 +164,7 @@ fn values() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn whatever_a_call_asked_and_got_is_read_back(args in values(), got in values(), said in any::<String>()) {
+    fn any_arguments_and_results_are_read_back(args in values(), got in values(), said in any::<String>()) {
         let run = trace(&json!({
             "tool_calls": [{ "name": "a", "args": args }],
             "tool_results": [{ "is_error": false, "structured_content": got, "content": [{ "type": "text", "text": said }] }],
@@ -204,7 +204,7 @@ fn events_come_back_in_their_order() {
 }
 
 #[test]
-fn what_cannot_be_read_says_where() {
+fn read_errors_have_a_position() {
     let broken = |row: &str| {
         let text = format!("{{\"mcptest\": 1,\n\"suites\": [{{\"file\": \"a\", \"rows\": [\n  {row}]}}]}}");
         match read(&text).unwrap_err() {
@@ -300,7 +300,7 @@ agents:
 }
 
 #[test]
-fn a_row_points_at_what_the_suite_says_where_it_did_not_pass() {
+fn a_failed_row_points_at_the_failed_line_of_the_suite() {
     let found = |said: &str, args: Value| {
         let run = trace(&json!({
             "tool_calls": [{ "name": "a", "args": args }],

@@ -55,7 +55,7 @@ fn a_group_is_judged_as_the_runs_of_a_suite_are() {
 }
 
 #[test]
-fn beyond_two_thousand_different_ways_runs_are_not_compared_and_the_line_says_so() {
+fn beyond_two_thousand_different_paths_runs_are_not_compared() {
     let scorer = Scorer::new(Some(gates("stability: {}\n")), None).unwrap();
     let different =
         |count: u64| grouped(&scorer, (0..count).map(|n| run(&[("search", n), ("search", n + 1)])).collect());
@@ -96,7 +96,7 @@ fn lines_put_gates_that_share_a_prefix_into_one_object() {
 }
 
 #[test]
-fn a_merged_line_needs_what_its_runs_carry() {
+fn a_merged_line_needs_the_data_of_its_runs() {
     let scorer = Scorer::new(None, None).unwrap();
     let line = |groups: &Groups| {
         let lines: Vec<String> = groups.lines(&scorer).map(|line| serde_json::to_string(&line).unwrap()).collect();

@@ -411,7 +411,7 @@ fn the_default_is_a_weakest_score_of_one_half() {
 }
 
 #[test]
-fn dimensions_choose_what_the_score_of_a_run_is_the_weakest_of() {
+fn dimensions_select_the_sub_scores_of_the_weakest_score() {
     let calls = json!([
         { "name": "find", "server": "s", "args": {} },
         { "name": "refund", "server": "s", "args": {} },

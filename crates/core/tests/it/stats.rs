@@ -140,7 +140,7 @@ fn choose(n: u64, k: u64) -> f64 {
 }
 
 #[test]
-fn fisher_is_the_sum_of_what_is_as_unlikely() {
+fn fisher_sums_outcomes_that_are_at_most_as_likely() {
     for old_runs in 0..=9 {
         for new_runs in 0..=7 {
             for (old, new) in (0..=old_runs).flat_map(|old| (0..=new_runs).map(move |new| (old, new))) {
@@ -245,7 +245,7 @@ fn rate_power(rate: f64, count: u64) -> f64 {
 }
 
 #[test]
-fn a_fixed_plan_is_what_the_bounds_say() {
+fn a_fixed_plan_matches_the_bounds() {
     for runs in [5, 29, 46, 60] {
         let FixedPlan { pass_from, fail_to, .. } = FixedPlan::new(runs, 0.9, 0.05);
         let shows = |passes: u64| lower_bound(passes, runs, 0.05) >= 0.9;

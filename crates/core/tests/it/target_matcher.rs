@@ -281,7 +281,7 @@ fn schemas_are_draft_2020_12_unless_they_say_otherwise() {
 }
 
 #[test]
-fn a_numeric_keyword_at_the_root_speaks_of_numbers_only() {
+fn a_numeric_keyword_at_the_root_applies_to_numbers_only() {
     for key in ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"] {
         check(json!({ "schema": { key: 2 } }), json!("2"), Cannot);
         check(json!({ "schema": { key: 2 } }), json!(null), Cannot);
@@ -490,7 +490,7 @@ fn exact_diffs_name_every_place_in_pointer_order() {
 }
 
 #[test]
-fn contains_diffs_name_what_is_lacking_and_nothing_else() {
+fn contains_diffs_list_only_missing_parts() {
     let expected = json!({ "contains": { "b": 1, "a": { "x": "y" }, "list": [1, 1] } });
     let actual = json!({ "a": { "x": "yy" }, "list": [1], "more": 5 });
     assert_eq!(
@@ -608,7 +608,7 @@ fn an_empty_selection_is_a_list_and_can_be_judged() {
 }
 
 #[test]
-fn failures_say_what_was_found_what_was_expected_and_the_authors_words() {
+fn failures_show_actual_expected_and_the_custom_message() {
     let value = envelope();
     assert_eq!(
         fails("tool_calls[*].name", json!({ "not": { "contains": "open" } }), &value),

@@ -20,7 +20,7 @@ fn refuses(envelope: Value, message: &str) {
 }
 
 #[test]
-fn what_is_no_envelope_is_refused_with_what_was_found() {
+fn an_invalid_envelope_is_rejected_with_what_was_found() {
     refuses(json!(null), "expected an object, found null");
     refuses(json!([]), "expected an object, found a list");
     refuses(json!("calls"), "expected an object, found a string (\"calls\")");
@@ -235,7 +235,7 @@ fn null_reads_like_an_absent_key() {
 }
 
 #[test]
-fn a_null_result_is_no_known_answer_and_a_null_turn_carries_no_text() {
+fn a_null_result_is_unknown_and_a_null_turn_has_no_text() {
     let trace = read(json!({
         "tool_calls": [{ "name": "a" }, { "name": "b" }, { "name": "c" }],
         "tool_results": [null, { "is_error": false }],
@@ -364,7 +364,7 @@ fn program() -> Program {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a trace with every field")]
-fn a_whole_trace_survives_writing_and_reading() {
+fn a_full_trace_round_trips() {
     let trace = ConversationTrace {
         tool_calls: Some(vec![
             ToolCall {
@@ -519,7 +519,7 @@ fn traces_deeper_than_the_limit_are_refused_and_those_at_it_are_read() {
 }
 
 #[test]
-fn arguments_too_deep_to_compare_are_kept_apart_by_the_lenient_reader() {
+fn the_lenient_reader_keeps_arguments_too_deep_to_compare_distinct() {
     let deep = |leaf: u32| (0..1_000).fold(json!(leaf), |inner, _| json!([inner]));
     let envelope = json!({ "tool_calls": [
         { "name": "a", "args": deep(1) }, { "name": "a", "args": deep(2) }, { "name": "a", "args": deep(1) },
@@ -536,7 +536,7 @@ fn a_turn_says_whether_it_carries_text() {
 }
 
 #[test]
-fn half_a_surrogate_pair_is_an_error_with_its_position_and_a_whole_one_is_text() {
+fn half_a_surrogate_pair_is_an_error_with_its_position_and_a_full_one_is_text() {
     for half in [r#"{"final_response": "\ud83d"}"#, r#"{"final_response": "\ude00 x"}"#, r#"{"\udfff": 1}"#] {
         let error = json::parse(half).unwrap_err();
         assert_eq!(error.line, 1, "{half}");

@@ -218,7 +218,7 @@ fn optional_calls_may_be_missing_or_present() {
 }
 
 #[test]
-fn an_optional_call_never_takes_what_a_required_one_needs() {
+fn an_optional_call_never_takes_the_match_of_a_required_one() {
     let reference = json!([{ "name": "a", "optional": true }, { "name": "a" }]);
     for mode in MODES {
         check(mode, reference.clone(), &called(&["a"]), 0);

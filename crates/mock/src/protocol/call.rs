@@ -33,7 +33,7 @@ impl Server {
         };
         let id = &request.id;
         let (before, fault) = match self.faults.for_tool(name) {
-            Some((number, fault)) => (state.strike(number), fault),
+            Some((number, fault)) => (state.count_hit(number), fault),
             None => (0, Fault::None),
         };
         // Built only if it is sent: a call that hangs uses no answer of a playlist.

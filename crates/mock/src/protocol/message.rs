@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_message_is_refused_under_its_id_where_it_has_one() {
+    fn an_invalid_message_is_rejected_with_its_id_if_any() {
         for (value, id, why) in [
             (json!([]), json!(null), "batches are not supported: send one message at a time"),
             (json!("x"), json!(null), "a message is an object"),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_notifications_and_responses_are_told_apart() {
+    fn requests_notifications_and_responses_are_distinguished() {
         let request = Request { id: json!("a"), method: "m".into(), params: json!({}) };
         assert_eq!(
             Incoming::read(json!({ "jsonrpc": "2.0", "id": "a", "method": "m" })),

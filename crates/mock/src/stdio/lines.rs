@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_that_is_too_long_is_told_once_and_the_next_one_is_read() {
+    async fn a_line_that_is_too_long_is_reported_once_and_the_next_one_is_read() {
         let text = [&b"x".repeat(200_000)[..], b"\nb\n"].concat();
         assert_eq!(lines(&text, 100_000).await, [Line::TooLong, whole("b")]);
         assert_eq!(lines(&text[..200_000], 100_000).await, [Line::TooLong]);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_that_is_too_long_is_told_once_wherever_it_ends() {
+    async fn a_line_that_is_too_long_is_reported_once_wherever_it_ends() {
         // From a line that is cut once to one that is cut twice, so that the remainder takes every length up to the limit
         // and beyond.
         for length in (100_001..400_000).step_by(5_000) {

@@ -123,7 +123,7 @@ impl Answer {
 }
 
 #[tokio::test]
-async fn what_is_not_a_message_to_the_endpoint_is_refused() {
+async fn invalid_messages_to_the_endpoint_are_rejected() {
     let server = start(server(&[])).await;
     let list = request("tools/list", json!({})).to_string();
     for (head, body, status, said) in [
@@ -343,7 +343,7 @@ async fn crash_ends_the_server_and_every_connection() {
 }
 
 #[tokio::test]
-async fn a_hundred_hanging_calls_hold_up_neither_others_nor_the_end() {
+async fn a_hundred_hanging_calls_block_neither_others_nor_the_end() {
     let server = start(server(&["hang", "say=none"])).await;
     let mut held = Vec::new();
     for _ in 0..100 {
@@ -366,7 +366,7 @@ async fn a_hundred_hanging_calls_hold_up_neither_others_nor_the_end() {
 }
 
 #[tokio::test]
-async fn a_cancelled_call_of_the_older_handshake_ends_without_an_answer() {
+async fn a_canceled_call_of_the_older_handshake_ends_without_an_answer() {
     for (fault, ends) in [("slow:600000", true), ("hang", true), ("reply-after-cancel:300", false)] {
         let server = Arc::new(start(server(&[fault])).await);
         let session = server.session().await;
@@ -399,7 +399,7 @@ async fn a_cancelled_call_of_the_older_handshake_ends_without_an_answer() {
 }
 
 #[tokio::test]
-async fn what_another_session_cancels_is_none_of_its_business() {
+async fn a_session_cannot_cancel_calls_of_another() {
     let server = Arc::new(start(server(&["slow:500"])).await);
     let (session, other) = (server.session().await, server.session().await);
     let call = json!({ "jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": { "name": "echo" } });

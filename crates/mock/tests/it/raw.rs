@@ -193,7 +193,7 @@ async fn garbage_is_a_line_that_is_neither_json_nor_utf_8() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn drop_closes_the_output_and_goes_on_reading() {
+async fn drop_closes_the_output_and_keeps_reading() {
     let mut client = Client::modern(&["drop"]);
     client.send("tools/list", json!(1), json!({})).await;
     client.call(json!(2), "echo", json!({})).await;
@@ -217,7 +217,7 @@ async fn crash_ends_the_server_without_an_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flood_is_one_valid_reply_of_the_size_asked_for() {
+async fn a_flood_is_one_valid_reply_of_the_requested_size() {
     let mut client = Client::modern(&["flood:3"]);
     client.call(json!(1), "echo", json!({})).await;
     let reply = client.json().await;
@@ -253,7 +253,7 @@ async fn a_fault_of_one_tool_leaves_the_others_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_slow_call_is_not_answered_and_reply_after_cancel_is() {
+async fn a_canceled_slow_call_is_not_answered_and_reply_after_cancel_is() {
     for modern in [true, false] {
         let faults = ["echo=slow:1000", "count=reply-after-cancel:1000"];
         let mut client = if modern { Client::modern(&faults) } else { Client::legacy(&faults).await };
@@ -273,7 +273,7 @@ async fn a_cancelled_slow_call_is_not_answered_and_reply_after_cancel_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_two_calls_under_one_id_the_later_one_can_be_cancelled_when_the_first_is_answered() {
+async fn of_two_calls_with_one_id_the_later_one_can_be_canceled_after_the_first_is_answered() {
     let mut client = Client::modern(&["slow:1000"]);
     client.call(json!(1), "echo", json!({})).await;
     tokio::time::sleep(Duration::from_millis(500)).await;
@@ -306,7 +306,7 @@ async fn a_hundred_hanging_calls_slow_down_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_of_the_input_ends_the_server_whatever_hangs_or_is_late() {
+async fn the_end_of_the_input_ends_the_server_with_hanging_or_late_calls() {
     let server = server(&["hang", "say=slow:3600000"]);
     let (mut to, input) = tokio::io::duplex(64 * 1024);
     let (output, mut from) = tokio::io::duplex(1024 * 1024);
@@ -331,7 +331,7 @@ async fn the_end_of_the_input_ends_the_server_whatever_hangs_or_is_late() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_never_reads_holds_up_neither_the_end_nor_a_stop() {
+async fn a_client_that_never_reads_blocks_neither_the_end_nor_a_stop() {
     let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": { "_meta": meta() } });
     let lines = format!("{request}\n").repeat(2000);
     for stopped in [false, true] {
@@ -396,7 +396,7 @@ async fn a_client_that_reads_slowly_gets_every_answer_after_the_end_of_its_input
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_is_gone_ends_the_server() {
+async fn a_client_that_disconnects_ends_the_server() {
     let server = server(&[]);
     let (mut to, input) = tokio::io::duplex(64 * 1024);
     let (output, from) = tokio::io::duplex(64);
@@ -410,7 +410,7 @@ async fn a_client_that_is_gone_ends_the_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_no_message_is_refused_and_the_next_one_answered() {
+async fn an_invalid_message_is_rejected_and_the_next_one_is_answered() {
     let mut client = Client::modern(&[]);
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     for (line, code) in [
@@ -542,7 +542,7 @@ async fn a_modern_request_must_carry_its_revision_and_capabilities() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lists_and_reads_say_how_long_they_may_be_kept() {
+async fn lists_and_reads_have_a_cache_lifetime() {
     let mut client = Client::modern(&[]);
     client.send("server/discover", json!(1), json!({})).await;
     let expected = format!(
@@ -707,7 +707,7 @@ async fn resources_and_prompts_are_served() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_offered_is_not_announced() {
+async fn missing_features_are_not_announced() {
     let mut client = Client::of(server_of("mock_server: { name: bare }", &[]));
     client.send("server/discover", json!(1), json!({})).await;
     assert_eq!(client.result().await["capabilities"], json!({ "tools": {} }));

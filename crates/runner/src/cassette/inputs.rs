@@ -10,17 +10,17 @@ use serde_json::{Map, Value, json};
 /// The inputs of a test on a model. `script` is the hash of the model's script.
 pub fn inputs(suite: &Suite, test: &AgentTest, model: &str, script: Option<&str>) -> Value {
     let mut out = Map::new();
-    let said = |template: &Template| template.within_suite(&suite.variables_as_written);
-    out.insert("prompt".to_owned(), said(&test.prompt_as_written).into());
-    put(&mut out, "system", test.system_as_written.as_ref().map(said));
+    let as_written = |template: &Template| template.within_suite(&suite.variables_as_written);
+    out.insert("prompt".to_owned(), as_written(&test.prompt_as_written).into());
+    put(&mut out, "system", test.system_as_written.as_ref().map(as_written));
     match suite.programs.get(model).filter(|_| test.is_program) {
-        Some(program) => drop(out.insert("program".to_owned(), program_inputs(model, program, &said))),
+        Some(program) => drop(out.insert("program".to_owned(), program_inputs(model, program, &as_written))),
         None => {
-            out.insert("model".to_owned(), model_inputs(suite, test, model, script, &said));
+            out.insert("model".to_owned(), model_inputs(suite, test, model, script, &as_written));
             out.insert("max_turns".to_owned(), test.max_turns.into());
         }
     }
-    let servers = test.servers.iter().filter_map(|name| Some((name.clone(), server(suite.servers.get(name)?, &said))));
+    let servers = test.servers.iter().filter_map(|name| Some((name.clone(), server(suite.servers.get(name)?, &as_written))));
     out.insert("servers".to_owned(), Value::Object(servers.collect()));
     let faults = test.inject.iter().filter_map(|at| suite.faults.get(*at));
     out.insert("inject".to_owned(), faults.map(fault).collect());
@@ -38,7 +38,7 @@ fn model_inputs(
     test: &AgentTest,
     name: &str,
     script: Option<&str>,
-    said: &dyn Fn(&Template) -> String,
+    as_written: &dyn Fn(&Template) -> String,
 ) -> Value {
     let mut out = Map::new();
     out.insert("name".to_owned(), name.into());
@@ -46,8 +46,8 @@ fn model_inputs(
     put(&mut out, "temperature", test.temperature);
     if let Some(model) = suite.models.get(name) {
         out.insert("provider".to_owned(), model.provider.as_str().into());
-        put(&mut out, "model", model.model.as_ref().map(said));
-        put(&mut out, "base_url", model.base_url.as_ref().map(said));
+        put(&mut out, "model", model.model.as_ref().map(as_written));
+        put(&mut out, "base_url", model.base_url.as_ref().map(as_written));
         put(&mut out, "api", model.api.map(mcptest_core::suite::Api::as_str));
     }
     put(&mut out, "script_sha256", script);
@@ -55,18 +55,18 @@ fn model_inputs(
 }
 
 /// What a program is started with. What only compares or bounds its runs may change freely.
-fn program_inputs(name: &str, program: &Program, said: &dyn Fn(&Template) -> String) -> Value {
+fn program_inputs(name: &str, program: &Program, as_written: &dyn Fn(&Template) -> String) -> Value {
     let mut out = Map::new();
     out.insert("name".to_owned(), name.into());
-    out.insert("command".to_owned(), program.command.iter().map(said).collect());
+    out.insert("command".to_owned(), program.command.iter().map(as_written).collect());
     if !program.env.is_empty() {
-        out.insert("env".to_owned(), all(&program.env, said));
+        out.insert("env".to_owned(), all(&program.env, as_written));
     }
     if !program.files.is_empty() {
-        out.insert("files".to_owned(), all(&program.files, said));
+        out.insert("files".to_owned(), all(&program.files, as_written));
     }
-    put(&mut out, "cwd", program.cwd.as_ref().map(said));
-    put(&mut out, "workspace", program.workspace.as_ref().map(said));
+    put(&mut out, "cwd", program.cwd.as_ref().map(as_written));
+    put(&mut out, "workspace", program.workspace.as_ref().map(as_written));
     out.insert("input".to_owned(), program.input.to_string().into());
     out.insert("answer".to_owned(), program.answer.to_string().into());
     out.insert("exit".to_owned(), program.exit.into());
@@ -77,20 +77,20 @@ fn program_inputs(name: &str, program: &Program, said: &dyn Fn(&Template) -> Str
     Value::Object(out)
 }
 
-fn server(server: &Server, said: &dyn Fn(&Template) -> String) -> Value {
+fn server(server: &Server, as_written: &dyn Fn(&Template) -> String) -> Value {
     let mut out = Map::new();
     match &server.transport {
         Transport::Command { argv, env, cwd } => {
-            out.insert("command".to_owned(), argv.iter().map(said).collect());
+            out.insert("command".to_owned(), argv.iter().map(as_written).collect());
             if !env.is_empty() {
-                out.insert("env".to_owned(), all(env, said));
+                out.insert("env".to_owned(), all(env, as_written));
             }
-            put(&mut out, "cwd", cwd.as_ref().map(said));
+            put(&mut out, "cwd", cwd.as_ref().map(as_written));
         }
         Transport::Url { url, headers, .. } => {
-            out.insert("url".to_owned(), said(url).into());
+            out.insert("url".to_owned(), as_written(url).into());
             if !headers.is_empty() {
-                out.insert("headers".to_owned(), all(headers, said));
+                out.insert("headers".to_owned(), all(headers, as_written));
             }
         }
     }
@@ -99,8 +99,8 @@ fn server(server: &Server, said: &dyn Fn(&Template) -> String) -> Value {
     Value::Object(out)
 }
 
-fn all(map: &BTreeMap<String, Template>, said: &dyn Fn(&Template) -> String) -> Value {
-    Value::Object(map.iter().map(|(name, value)| (name.clone(), said(value).into())).collect())
+fn all(map: &BTreeMap<String, Template>, as_written: &dyn Fn(&Template) -> String) -> Value {
+    Value::Object(map.iter().map(|(name, value)| (name.clone(), as_written(value).into())).collect())
 }
 
 fn fault(fault: &Fault) -> Value {
@@ -114,7 +114,7 @@ fn fault(fault: &Fault) -> Value {
         mcptest_core::trace::FaultKind::RecoverAfter => {
             out.insert("failures".to_owned(), json!(fault.failures));
         }
-        kind if kind.strikes_model() => {
+        kind if kind.targets_model() => {
             let numbers = [("delay_ms", fault.delay_ms), ("failures", fault.failures), ("events", fault.events)];
             out.extend(numbers.into_iter().filter(|(_, n)| *n > 0).map(|(key, n)| (key.to_owned(), json!(n))));
             if kind == mcptest_core::trace::FaultKind::ModelError {

@@ -197,7 +197,7 @@ impl Folder {
         for path in recordings {
             let cassette = Cassette::open(path)?;
             if cassette.test != old {
-                let why = format!("holds run {} of `{}`, not of `{old}`", cassette.run, cassette.test);
+                let why = format!("is run {} of `{}`, not of `{old}`", cassette.run, cassette.test);
                 return Err(CassetteError::Broken { path: path.clone(), why });
             }
             let renamed = Cassette::renamed(&text_of(path, self.trust)?, new);
@@ -353,7 +353,7 @@ impl Cassette {
     fn fitting(self, path: PathBuf, test: &str, model: &str, run: u64, inputs: &Value) -> Result<Self, CassetteError> {
         if (self.test.as_str(), self.model.as_str(), self.run) != (test, model, run) {
             let why = format!(
-                "holds run {} of `{}` on `{}`, not run {run} of `{test}` on `{model}`",
+                "is run {} of `{}` on `{}`, not run {run} of `{test}` on `{model}`",
                 self.run, self.test, self.model
             );
             return Err(CassetteError::Broken { path, why });
@@ -500,7 +500,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_that_was_removed_and_made_anew_is_another_one() {
+    fn a_folder_that_was_removed_and_recreated_is_another_one() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("folder");
         fs::create_dir(&path).unwrap();

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_cannot_be_asked_is_told_without_repeating_it() {
+    fn an_invalid_url_is_reported_without_repeating_it() {
         for (text, why) in [
             ("user:secret", "starts with `user:` instead of `http:` or `https:`"),
             ("file:///secret", "starts with `file:` instead of `http:` or `https:`"),
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_token_wins_and_neither_it_nor_a_header_can_be_seen() {
+    fn the_token_has_precedence_and_is_never_printed() {
         let headers = BTreeMap::from([("authorization", "Basic hidden"), ("X-Team", "hidden")]);
         let headers: BTreeMap<_, _> = headers.into_iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
         let map = header_map(&headers, Some("hidden")).unwrap();

@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_no_messages_are_counted_and_the_first_is_kept_printable_and_short() {
+    fn invalid_lines_are_counted_and_the_first_is_kept_printable_and_short() {
         let exchange = Exchange::new();
         let long = [b"\x1b[1m\xff".as_slice(), &[b'x'; 5000]].concat();
         let lines: [&[u8]; 8] = [
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_asks_is_answered_and_one_that_tells_is_not() {
+    fn server_requests_are_answered_and_notifications_are_not() {
         let exchange = Exchange::new();
         let ask = |text: &str| {
             let answer = exchange.incoming(text.as_bytes());

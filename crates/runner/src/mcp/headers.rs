@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_wants_what_no_header_can_be_is_forbidden() {
+    fn a_tool_with_an_invalid_header_mark_is_rejected() {
         let check = |properties: Value, expected: Option<&str>| {
             let tool = tool(json!({ "type": "object", "properties": properties }));
             assert_eq!(forbidden(&tool).map(|why| why.to_string()).as_deref(), expected);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_a_header_cannot_hold_goes_as_base64() {
+    fn text_that_is_invalid_in_a_header_is_sent_as_base64() {
         for plain in ["", "echo", "a b", "=?base64?", "~!"] {
             assert_eq!(fitting(plain), plain);
         }

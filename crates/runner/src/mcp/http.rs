@@ -205,7 +205,7 @@ impl Outbox {
         async move {
             let Some((outbox, message, text)) = left else { return Ok(()) };
             // Sent before the next request: servers require the end of the handshake first.
-            outbox.peer.tell(&message, text).await?;
+            outbox.peer.notify(&message, text).await?;
             if greets {
                 outbox.listen().await;
             }
@@ -226,7 +226,7 @@ impl Outbox {
     fn cancel(&self, message: Value, text: Vec<u8>) {
         if !self.peer.is_modern() {
             let peer = Arc::clone(&self.peer);
-            self.spawn(None, async move { drop(peer.tell(&message, text).await) });
+            self.spawn(None, async move { drop(peer.notify(&message, text).await) });
         } else if let Some(number) = message.pointer("/params/requestId").and_then(Value::as_i64)
             && let Some(request) = self.tasks().requests.remove(&number)
         {
@@ -294,7 +294,7 @@ impl Peer {
     }
 
     /// Sends a message without a reply.
-    async fn tell(&self, message: &Value, text: Vec<u8>) -> Result<(), Failure> {
+    async fn notify(&self, message: &Value, text: Vec<u8>) -> Result<(), Failure> {
         let response = self.post(message, text).await?;
         if response.status().is_success() { Ok(()) } else { Err(self.refusal(response).await.0) }
     }

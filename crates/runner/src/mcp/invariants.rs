@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reference_knows_what_the_standard_says() {
+    fn the_reference_follows_the_standard() {
         let cases: [(&str, &[&str]); 5] = [
             ("data: one\n\ndata:two\n\n", &["one", "two"]),
             ("data\n\ndata\ndata\n\ndata:", &["", "\n"]),

@@ -20,7 +20,7 @@ const QUEUE: usize = 64;
 const KEPT: usize = 64 * 1024;
 /// How long the rest of the pipe may take to arrive after the server exited. A process that left the server's group can keep
 /// the pipe open forever.
-pub(crate) const LAST_WORDS: Duration = Duration::from_millis(250);
+pub(crate) const DRAIN_GRACE: Duration = Duration::from_millis(250);
 
 /// The tasks that move lines between an exchange and a server. They end when this is dropped.
 #[derive(Debug)]
@@ -104,7 +104,7 @@ async fn read(
     let end = {
         let gone = async {
             if exit.wait_for(Option::is_some).await.is_ok() {
-                sleep(LAST_WORDS).await;
+                sleep(DRAIN_GRACE).await;
             }
         };
         tokio::pin!(gone);
@@ -137,7 +137,7 @@ async fn write(exchange: Arc<Exchange>, mut lines: mpsc::Receiver<Vec<u8>>, mut 
         };
         if let Err(problem) = written.await {
             // Usually the server has exited, and its last replies are still to be read. Let the reader report that.
-            sleep(LAST_WORDS).await;
+            sleep(DRAIN_GRACE).await;
             exchange.end(End::Broken(format!("its standard input cannot be written: {problem}")));
             return;
         }

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_looks_at_may_have_any_depth_and_shape() {
+    fn skipped_parts_may_have_any_depth_and_shape() {
         let deep = "[".repeat(100_000) + &"]".repeat(100_000);
         let note = format!(r#"{{"jsonrpc":"2.0","method":"m","params":{deep},"x":1e999}}"#);
         assert!(matches!(Message::read(note.as_bytes()), Some(Message::Notification)));
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_with_a_number_that_is_too_long_is_no_message() {
+    fn a_request_with_a_number_that_is_too_long_is_invalid() {
         let ask = |length: usize| {
             let line = json!({ "jsonrpc": "2.0", "id": "x".repeat(length), "method": "ping" }).to_string();
             Message::read(line.as_bytes()).is_some()
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_that_cannot_be_had_says_why() {
+    fn an_unreadable_reply_says_why() {
         let check = |result: &str, why: &str| {
             assert_eq!(with_result(result), Reply::Failed(Failure::Unreadable(why.to_owned())));
         };

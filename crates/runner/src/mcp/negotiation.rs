@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_that_lists_the_revision_is_no_refusal() {
+    fn a_rejection_that_lists_the_revision_is_retried() {
         let refusal =
             |code: i64, supported: Value| json!({ "code": code, "message": "no", "data": { "supported": supported } });
         assert!(lists_modern(&refusal(-32022, json!(["2027-01-01", MODERN]))));

@@ -24,7 +24,7 @@ pub(crate) const EXIT_GRACE: Duration = Duration::from_millis(500);
 /// How long a cancellation may take to be queued: a server that does not read must not block its caller twice.
 const CANCEL_GRACE: Duration = Duration::from_secs(1);
 /// How much of a server's standard error is included in the result of a call: lines, and characters per line.
-const LAST_WORDS: (usize, usize) = (5, 200);
+const STDERR_TAIL: (usize, usize) = (5, 200);
 
 /// A running server and the messages to and from it.
 #[derive(Debug)]
@@ -180,7 +180,7 @@ impl Server {
             Problem::Remote { what, .. } => what,
             _ => "the server closed its standard output".to_owned(),
         };
-        text.push_str(&last_words(&self.stderr().await));
+        text.push_str(&stderr_tail(&self.stderr().await));
         text
     }
 
@@ -210,12 +210,12 @@ impl Server {
 }
 
 /// The last lines of standard error, to be appended to a message.
-pub(crate) fn last_words(stderr: &str) -> String {
+pub(crate) fn stderr_tail(stderr: &str) -> String {
     let mut text = String::new();
     let lines: Vec<&str> = stderr.lines().collect();
-    for (index, line) in lines[lines.len().saturating_sub(LAST_WORDS.0)..].iter().enumerate() {
+    for (index, line) in lines[lines.len().saturating_sub(STDERR_TAIL.0)..].iter().enumerate() {
         text.push_str(if index == 0 { "; standard error ends with:\n" } else { "\n" });
-        text.push_str(&json::cut(line, LAST_WORDS.1));
+        text.push_str(&json::cut(line, STDERR_TAIL.1));
     }
     text
 }

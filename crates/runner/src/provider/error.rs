@@ -61,10 +61,10 @@ pub enum Problem {
         limit: usize,
     },
     /// The response has an error status.
-    #[error("HTTP {status}{}{}", after_colon(.said), too_patient(*.wait))]
+    #[error("HTTP {status}{}{}", after_colon(.message), too_patient(*.wait))]
     Status {
         status: u16,
-        said: String,
+        message: String,
         /// How long the provider asks to wait.
         wait: Option<Duration>,
     },
@@ -76,8 +76,8 @@ pub enum Problem {
         to: String,
     },
     /// A response with a success status that contains an error.
-    #[error("the provider returned an error{}", after_colon(.said))]
-    Failed { said: String },
+    #[error("the provider returned an error{}", after_colon(.message))]
+    Failed { message: String },
     #[error("cannot read the response: {why}{}", after_colon(.excerpt))]
     Unreadable { why: String, excerpt: String },
     /// The reply ended with an unknown reason, so it may be incomplete.
@@ -199,9 +199,9 @@ fn clean(access: &Access, problem: Problem) -> Problem {
         Problem::Unreachable { what } => Problem::Unreachable { what: words(what) },
         Problem::NoClient { what } => Problem::NoClient { what: words(what) },
         Problem::Cut { what } => Problem::Cut { what: words(what) },
-        Problem::Status { status, said, wait } => Problem::Status { status, said: words(said), wait },
+        Problem::Status { status, message, wait } => Problem::Status { status, message: words(message), wait },
         Problem::Redirect { status, to } => Problem::Redirect { status, to: words(to) },
-        Problem::Failed { said } => Problem::Failed { said: words(said) },
+        Problem::Failed { message } => Problem::Failed { message: words(message) },
         Problem::Unreadable { why, excerpt } => Problem::Unreadable { why: words(why), excerpt: words(excerpt) },
         Problem::Stopped { reason, detail } => Problem::Stopped { reason: words(reason), detail: detail.map(words) },
         Problem::Silent { .. } | Problem::TooLong { .. } | Problem::RequestTooLong { .. } | Problem::TooMany { .. } => {
@@ -226,12 +226,12 @@ fn hint(access: &Access, problem: &Problem) -> String {
         Problem::Redirect { .. } => "set `base_url:` to the target of the redirect".to_owned(),
         Problem::Failed { .. } => "read the provider's message, and try again".to_owned(),
         Problem::Stopped { .. } => "re-record; the model did not finish its reply".to_owned(),
-        Problem::Status { status, said, .. } => status_hint(access, *status, said),
+        Problem::Status { status, message, .. } => status_hint(access, *status, message),
     }
 }
 
-fn status_hint(access: &Access, status: u16, said: &str) -> String {
-    let says = |word: &str| said.to_lowercase().contains(word);
+fn status_hint(access: &Access, status: u16, message: &str) -> String {
+    let says = |word: &str| message.to_lowercase().contains(word);
     match (status, &access.key) {
         (401 | 403, Some(key)) => format!("check the key in {}", key.variable),
         (401 | 403, None) => "set `api_key_env:` to the variable that holds the key".to_owned(),

@@ -165,8 +165,8 @@ async fn once(client: &reqwest::Client, timeouts: Timeouts, access: &Access, bod
         }
         Err(_) => Vec::new(),
     };
-    let said = said(&String::from_utf8_lossy(&complaint));
-    Err(Failed { problem: Problem::Status { status: status.as_u16(), said, wait }, again: is_passing(status) })
+    let message = error_message(&String::from_utf8_lossy(&complaint));
+    Err(Failed { problem: Problem::Status { status: status.as_u16(), message, wait }, again: is_passing(status) })
 }
 
 /// Whether a status is temporary.
@@ -208,7 +208,7 @@ fn cause(error: reqwest::Error) -> String {
 }
 
 /// The message in an error response; the whole response if there is none.
-pub(super) fn said(answer: &str) -> String {
+pub(super) fn error_message(answer: &str) -> String {
     let value: Option<Value> = json::parse(answer).ok();
     let places = ["/error/message", "/error", "/message", "/detail", "/0/error/message"];
     let message = value.as_ref().and_then(|value| places.iter().find_map(|place| value.pointer(place)?.as_str()));

@@ -267,8 +267,8 @@ fn because(missing: Missing, results: &[ToolResult]) -> ScriptError {
     });
     match call.and_then(|at| Some((at, results.get(at)?))) {
         Some((call, result)) if result.failed() == Some(true) => {
-            let said = result.error.as_ref().map(|error| error.message.as_str()).or_else(|| result.texts().next());
-            ScriptError::OfFailed { missing, call, why: json::cut(said.unwrap_or("it does not say why"), 200) }
+            let reason = result.error.as_ref().map(|error| error.message.as_str()).or_else(|| result.texts().next());
+            ScriptError::OfFailed { missing, call, why: json::cut(reason.unwrap_or("it does not say why"), 200) }
         }
         _ => ScriptError::Reference(missing),
     }

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_says_why_and_keeps_its_digest() {
+    fn an_unreadable_body_says_why_and_keeps_its_digest() {
         let why = |body: Body| match body {
             Body::Unread(Unread { why, bytes, sha256 }) => {
                 assert_eq!(sha256.len(), 64);

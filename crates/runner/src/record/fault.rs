@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mcptest_core::ledger::Strike;
+use mcptest_core::ledger::FaultHit;
 use mcptest_core::suite::Fault;
 use mcptest_core::trace::{FaultEffect, FaultKind, ProgramFault};
 use tokio::sync::Notify;
@@ -26,7 +26,7 @@ struct Shared {
 struct State {
     /// In the order in which they apply, each with the number of matches so far.
     armed: Vec<(Fault, u64)>,
-    struck: BTreeMap<usize, Strike>,
+    hits: BTreeMap<usize, FaultHit>,
     next: usize,
     /// Servers and ids of requests that the program canceled.
     canceled: BTreeSet<(String, String)>,
@@ -44,26 +44,26 @@ impl Faults {
     }
 
     /// The fault that hits a call: the first that matches.
-    pub(super) fn strike_call(&self, server: &str, tool: &str) -> Option<Struck> {
-        self.strike(|fault| {
-            !fault.kind.strikes_model()
+    pub(super) fn fault_for_call(&self, server: &str, tool: &str) -> Option<ActiveFault> {
+        self.next_match(|fault| {
+            !fault.kind.targets_model()
                 && fault.tool.as_deref().is_none_or(|name| name == tool)
                 && fault.server.as_deref().is_none_or(|name| name == server)
         })
     }
 
     /// Whether any fault targets calls of a server.
-    pub(super) fn may_strike(&self, server: &str) -> bool {
+    pub(super) fn targets_server(&self, server: &str) -> bool {
         let is_for = |fault: &Fault| fault.server.as_deref().is_none_or(|name| name == server);
-        self.state().armed.iter().any(|(fault, _)| !fault.kind.strikes_model() && is_for(fault))
+        self.state().armed.iter().any(|(fault, _)| !fault.kind.targets_model() && is_for(fault))
     }
 
     /// The fault that hits a request to the model.
-    pub(super) fn strike_model(&self) -> Option<Struck> {
-        self.strike(|fault| fault.kind.strikes_model())
+    pub(super) fn fault_for_model(&self) -> Option<ActiveFault> {
+        self.next_match(|fault| fault.kind.targets_model())
     }
 
-    fn strike(&self, matches: impl Fn(&Fault) -> bool) -> Option<Struck> {
+    fn next_match(&self, matches: impl Fn(&Fault) -> bool) -> Option<ActiveFault> {
         let mut state = self.state();
         let (fault, met) = state.armed.iter_mut().find(|(fault, _)| matches(fault))?;
         *met += 1;
@@ -81,7 +81,7 @@ impl Faults {
             }
             _ => FaultEffect::Error,
         };
-        Some(Struck { faults: self.clone(), at, fault, effect, seq: None, ms: self.0.started.ms() })
+        Some(ActiveFault { faults: self.clone(), at, fault, effect, seq: None, ms: self.0.started.ms() })
     }
 
     /// The program canceled a request.
@@ -105,14 +105,14 @@ impl Faults {
     }
 
     /// The faults that were hit so far, in order.
-    pub(super) fn strikes(&self) -> Vec<Strike> {
-        self.state().struck.values().cloned().collect()
+    pub(super) fn hits(&self) -> Vec<FaultHit> {
+        self.state().hits.values().cloned().collect()
     }
 }
 
 /// A fault in effect. Its duration is measured until it is dropped.
 #[derive(Debug)]
-pub(super) struct Struck {
+pub(super) struct ActiveFault {
     faults: Faults,
     at: usize,
     pub(super) fault: Fault,
@@ -123,18 +123,18 @@ pub(super) struct Struck {
     ms: u64,
 }
 
-impl Struck {
+impl ActiveFault {
     /// The answer came after all, late.
     pub(super) fn delayed(mut self) {
         self.effect = FaultEffect::Delay;
     }
 }
 
-impl Drop for Struck {
+impl Drop for ActiveFault {
     fn drop(&mut self) {
         let duration_ms = self.faults.0.started.ms().saturating_sub(self.ms);
         let Fault { name, kind, .. } = &self.fault;
         let fault = ProgramFault { duration_ms, effect: self.effect, kind: *kind, ms: self.ms, name: name.clone() };
-        self.faults.state().struck.insert(self.at, Strike { fault, seq: self.seq });
+        self.faults.state().hits.insert(self.at, FaultHit { fault, seq: self.seq });
     }
 }

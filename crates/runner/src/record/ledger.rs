@@ -38,7 +38,7 @@ impl std::fmt::Debug for Recorder {
 
 /// What a model request asks for, before it is entered.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct PendingModelRequest {
     pub(super) interface: Option<Interface>,
     pub(super) method: String,
     pub(super) path: String,
@@ -104,9 +104,9 @@ impl Recorder {
         state.exchanges - 1
     }
 
-    pub(super) fn request(&self, exchange: u64, asked: Asked, body: Body) {
+    pub(super) fn request(&self, exchange: u64, asked: PendingModelRequest, body: Body) {
         let mut state = self.state();
-        let Asked { interface, method, path, query } = asked;
+        let PendingModelRequest { interface, method, path, query } = asked;
         let body = match body {
             Body::Json { rest, .. } => Body::json(rest, interface, &mut state.ledger.blobs),
             other => other,

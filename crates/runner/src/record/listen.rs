@@ -146,7 +146,7 @@ impl Routes {
             && let Some(host) = request.uri().host()
         {
             // A request to a proxy names the host it is for.
-            let why = format!("a program that runs again reaches nothing but its recording, and not {host}");
+            let why = format!("a rerun reaches only its recording, not {host}");
             return plain(StatusCode::FORBIDDEN, &why);
         }
         if let Some(why) = cross_site(request.headers()) {

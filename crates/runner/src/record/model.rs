@@ -19,7 +19,7 @@ use reqwest::{Client, ClientBuilder, Url};
 use tokio::time::sleep;
 
 use super::capture::{self, Capture, Kind, MAX_KEPT, MAX_OTHER};
-use super::ledger::{Asked, Recorder};
+use super::ledger::{PendingModelRequest, Recorder};
 use super::listen::{Body, plain};
 use super::tap::{Cut, Resumed, Tap, Tapped, collect};
 use crate::tls;
@@ -296,7 +296,7 @@ pub(super) async fn forward(
     let interface = Interface::of(head.method.as_str(), &path);
     let limit = if interface.is_some() { MAX_KEPT } else { MAX_OTHER };
     let kind = Kind::new(text(&head.headers, &CONTENT_TYPE), text(&head.headers, &CONTENT_ENCODING));
-    let asked = Asked { interface, method: head.method.to_string(), path, query: kept_query(query) };
+    let asked = PendingModelRequest { interface, method: head.method.to_string(), path, query: kept_query(query) };
 
     let mut headers = end_to_end(&head.headers);
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
@@ -334,21 +334,21 @@ pub(super) async fn forward(
         limit,
         is_done: false,
     };
-    let struck = if interface.is_some() { recorder.faults().strike_model() } else { None };
-    match struck {
+    let active = if interface.is_some() { recorder.faults().fault_for_model() } else { None };
+    match active {
         None => respond(outgoing.headers(headers), watch, upstream, None).await,
-        Some(struck) => match struck.fault.kind {
+        Some(active) => match active.fault.kind {
             FaultKind::ModelSlow => {
-                sleep(Duration::from_millis(struck.fault.delay_ms)).await;
-                struck.delayed();
+                sleep(Duration::from_millis(active.fault.delay_ms)).await;
+                active.delayed();
                 respond(outgoing.headers(headers), watch, upstream, None).await
             }
             FaultKind::ModelCut => {
-                let events = struck.fault.events;
+                let events = active.fault.events;
                 respond(outgoing.headers(headers), watch, upstream, Some(events)).await
             }
             FaultKind::ModelError => {
-                let status = StatusCode::from_u16(struck.fault.status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
+                let status = StatusCode::from_u16(active.fault.status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
                 let error = r#"{"type":"error","error":{"type":"overloaded_error","message":"injected by mcptest"}}"#;
                 injected(watch, status, error, End::Complete)
             }
@@ -380,7 +380,7 @@ fn injected(mut watch: Watch, status: StatusCode, text: &'static str, end: End) 
 struct Pending {
     recorder: Recorder,
     exchange: u64,
-    asked: Option<Asked>,
+    asked: Option<PendingModelRequest>,
     capture: Capture,
     kind: Kind,
     limit: usize,
@@ -557,11 +557,11 @@ mod tests {
         }
         learn(&recorder, &headers, Some("alt=sse&key=planted-query"));
         let (_, redactor) = recorder.finish();
-        let said = "planted-bearer planted-api-key planted-subscription planted-helicone session=planted-session \
+        let text = "planted-bearer planted-api-key planted-subscription planted-helicone session=planted-session \
                     planted-query assistant";
         let expected = "[redacted:authorization] [redacted:x-api-key] [redacted:ocp-apim-subscription-key] \
                         [redacted:helicone-auth] [redacted:cookie] [redacted:key] assistant";
-        assert_eq!(redactor.text(said), expected);
+        assert_eq!(redactor.text(text), expected);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use mcptest_core::json;
 use mcptest_core::ledger::Ledger;
-use mcptest_core::ledger::rerun::{Asked, Rerun, Step};
+use mcptest_core::ledger::rerun::{Rerun, RerunRequest, Step};
 use mcptest_core::redact::{MARK, Redactor};
 use serde_json::Value;
 use tokio::sync::watch;
@@ -93,7 +93,7 @@ impl Player {
     }
 
     /// Finds the answer to a request, and waits for what has to come before it. `None` if the program has diverged.
-    pub(super) async fn ask<T>(&self, asked: Asked, read: impl Fn(Step<'_>) -> Option<T>) -> Option<T> {
+    pub(super) async fn ask<T>(&self, asked: RerunRequest, read: impl Fn(Step<'_>) -> Option<T>) -> Option<T> {
         self.moved();
         let mut moved = self.0.moved.subscribe();
         loop {

@@ -64,7 +64,7 @@ fn slugs_are_readable_and_unique_by_a_hash_unless_nothing_was_changed() {
 }
 
 #[test]
-fn a_cassette_is_read_back_as_it_was_written_and_lies_where_its_names_say() {
+fn a_cassette_is_read_back_as_written_from_the_path_of_its_names() {
     let (temp, folder) = folder();
     let cassette = cassette(2);
     let path = save(&folder, &cassette);
@@ -82,7 +82,7 @@ fn a_cassette_is_read_back_as_it_was_written_and_lies_where_its_names_say() {
 }
 
 #[test]
-fn a_recording_is_judged_as_the_file_says_and_not_as_it_was_in_memory() {
+fn a_recording_is_judged_from_the_file_and_not_from_memory() {
     let (_temp, folder) = folder();
     let mut cassette = cassette(1);
     // In a file null means that there is no structured content.
@@ -95,7 +95,7 @@ fn a_recording_is_judged_as_the_file_says_and_not_as_it_was_in_memory() {
 }
 
 #[test]
-fn a_change_of_what_was_asked_makes_it_stale_and_names_the_field() {
+fn changed_inputs_make_it_stale_and_name_the_field() {
     let stale = |more: &str, script: &str| {
         let now = one_test(more);
         changes(&cassette(1).inputs, &inputs(&now, &now.agents[0], "demo", Some(script)))
@@ -148,7 +148,7 @@ fn the_environment_stays_out_of_the_inputs() {
 }
 
 #[test]
-fn what_is_asked_is_kept_with_the_variables_of_the_suite_and_without_those_of_the_environment() {
+fn inputs_are_stored_with_suite_variables_and_without_environment_variables() {
     let of = |city: &str| {
         let suite = suite(&format!(
             "variables: {{ CITY: {city}, KEY: \"${{TOKEN:-a-secret}}\" }}\n\
@@ -181,7 +181,7 @@ fn what_is_asked_is_kept_with_the_variables_of_the_suite_and_without_those_of_th
 }
 
 #[test]
-fn what_is_no_cassette_of_this_run_is_refused_with_its_reason() {
+fn a_file_that_is_not_a_cassette_of_this_run_is_rejected_with_the_reason() {
     let (temp, folder) = folder();
     let good = cassette(1);
     let inputs = good.inputs.clone();
@@ -208,10 +208,7 @@ fn what_is_no_cassette_of_this_run_is_refused_with_its_reason() {
     let older = text.replace("\"mcptest\": 2", "\"mcptest\": 1");
     assert_eq!(load(&older), format!("{at}: has `digest` or `edited`, which format version 1 does not know"));
     let renamed = text.replace("\"test\": \"finds it\"", "\"test\": \"finds her\"");
-    assert_eq!(
-        load(&renamed),
-        format!("{at}: holds run 1 of `finds her` on `demo`, not run 1 of `finds it` on `demo`")
-    );
+    assert_eq!(load(&renamed), format!("{at}: is run 1 of `finds her` on `demo`, not run 1 of `finds it` on `demo`"));
     let more = text.replace("\"run\": 1", "\"run\": 1,\n  \"extra\": 0");
     assert_eq!(load(&more), format!("{at}: unknown key `extra`"));
     let twice = text.replace("\"run\": 1", "\"run\": 1,\n  \"run\": 2");
@@ -227,7 +224,7 @@ fn what_is_no_cassette_of_this_run_is_refused_with_its_reason() {
 }
 
 #[test]
-fn only_one_recorder_holds_a_folder_and_the_next_one_may_when_it_is_done() {
+fn only_one_recorder_locks_a_folder_at_a_time() {
     let (temp, folder) = folder();
     let first = folder.lock().unwrap();
     assert_eq!(reported(&temp, &folder.lock().unwrap_err()), "/cassettes/suite: another recording is in progress");
@@ -237,7 +234,7 @@ fn only_one_recorder_holds_a_folder_and_the_next_one_may_when_it_is_done() {
 
 #[cfg(unix)]
 #[test]
-fn a_lock_is_never_one_on_a_folder_that_is_gone() {
+fn a_lock_is_never_on_a_removed_folder() {
     let (_temp, folder) = folder();
     let taken = std::thread::scope(|scope| {
         let take = || {
@@ -320,13 +317,13 @@ fn the_recording_of_another_run_is_refused() {
     fs::copy(&path, path.with_file_name("2.json")).unwrap();
     assert_eq!(
         reported(&temp, &folder.load("finds it", "demo", 2, &cassette(1).inputs).unwrap_err()),
-        "/cassettes/suite/finds-it-48ae7370/demo/2.json: holds run 1 of `finds it` on `demo`, not run 2 of `finds it` on \
+        "/cassettes/suite/finds-it-48ae7370/demo/2.json: is run 1 of `finds it` on `demo`, not run 2 of `finds it` on \
          `demo`"
     );
 }
 
 #[test]
-fn what_could_not_be_read_again_is_not_written() {
+fn a_recording_that_could_not_be_read_back_is_not_written() {
     let (temp, folder) = folder();
     let deep = (0..130).fold(json!(1), |inner, _| json!([inner]));
     let error = folder.save(&Cassette { observed: deep, ..cassette(1) }).unwrap_err();
@@ -339,7 +336,7 @@ fn what_could_not_be_read_again_is_not_written() {
 }
 
 #[test]
-fn what_a_killed_recorder_left_is_replaced_by_the_next() {
+fn leftovers_of_a_killed_recorder_are_replaced() {
     let (_temp, folder) = folder();
     let path = save(&folder, &cassette(1));
     fs::write(path.with_file_name(".1.json.new"), "half of").unwrap();
@@ -424,7 +421,7 @@ fn an_edit_is_accepted_once_and_its_mark_stays_until_the_run_is_recorded_again()
 }
 
 #[test]
-fn what_cannot_be_accepted_stays_as_it_is() {
+fn a_cassette_that_cannot_be_accepted_is_not_changed() {
     let (_temp, folder) = folder();
     let path = save(&folder, &cassette(1));
     let text = fs::read_to_string(&path).unwrap();

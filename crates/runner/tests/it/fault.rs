@@ -11,7 +11,7 @@ fn check(inject: &str, recovery: &str, calls: &[(&str, &str)], expected: &[&str]
     let mut faults = Faults::new(&suite.agents[0], &suite.faults);
     let found: Vec<String> = calls
         .iter()
-        .map(|(server, tool)| match faults.strike(server, tool) {
+        .map(|(server, tool)| match faults.next_action(server, tool) {
             FaultAction::Send => "sent".to_owned(),
             FaultAction::SendMarked(mark) => format!("sent, {} {} {} ms", mark.name, mark.effect, mark.ms),
             FaultAction::Answer(result) => {
@@ -55,7 +55,7 @@ fn a_slow_answer_is_a_delay_below_the_budget_and_a_timeout_from_it_on() {
 }
 
 #[test]
-fn a_fault_strikes_its_tool_on_its_server_and_nothing_else() {
+fn a_fault_hits_only_its_tool_on_its_server() {
     check(
         "dead",
         "",

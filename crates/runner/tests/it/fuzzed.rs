@@ -16,7 +16,7 @@ const CASSETTE: &str = "../core/tests/it/import/cassette/run.json";
 const REPORT: &str = "../cli/src/report/samples/report.json";
 
 #[test]
-fn all_that_must_hold_of_a_recording_holds_for_one_for_its_parts_and_for_its_damaged_values() {
+fn recording_invariants_hold_for_complete_partial_and_damaged_recordings() {
     let whole = text(CASSETTE);
     assert!(cassette::check_cassette(&whole));
     for end in (0..whole.len()).step_by(7).filter(|end| whole.is_char_boundary(*end)) {
@@ -32,7 +32,7 @@ fn all_that_must_hold_of_a_recording_holds_for_one_for_its_parts_and_for_its_dam
 }
 
 #[test]
-fn all_that_must_hold_of_a_saved_report_holds_for_one_for_its_parts_and_for_its_damaged_values() {
+fn report_invariants_hold_for_complete_partial_and_damaged_reports() {
     let whole = text(REPORT);
     assert!(cassette::check_report(&whole));
     for end in (0..whole.len()).step_by(whole.len() / 60).filter(|end| whole.is_char_boundary(*end)) {
@@ -58,7 +58,7 @@ fn a_refusal_is_short_however_long_the_name_that_is_refused() {
 }
 
 #[test]
-fn all_that_must_hold_holds_for_what_fuzzing_found() {
+fn all_invariants_hold_for_findings_of_fuzzing() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/fuzzed/found/cassette");
     let mut count = 0;
     for entry in fs::read_dir(folder).unwrap() {

@@ -59,7 +59,7 @@ async fn servers_of_both_eras_are_understood() {
 }
 
 #[tokio::test]
-async fn a_request_of_the_modern_era_says_which_revision_it_speaks_and_who_asks() {
+async fn a_request_of_the_modern_era_has_revision_and_client_info() {
     let connection = Fake::new("modern").speaking(Protocol::Modern).open().await;
     let meta: Value = serde_json::from_str(&text(&plain(&connection, "meta").await)).unwrap();
     assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
@@ -91,7 +91,7 @@ async fn a_server_that_dies_of_the_probe_is_started_again() {
 }
 
 #[tokio::test]
-async fn a_modern_server_that_starts_slowly_is_asked_again() {
+async fn a_modern_server_that_starts_slowly_gets_a_retry() {
     check(&Fake::new("slow-modern").speaking(Protocol::Auto), &modern()).await;
 }
 
@@ -113,7 +113,7 @@ async fn all_pages_are_listed_in_order() {
 }
 
 #[tokio::test]
-async fn each_way_to_fail_at_connecting_is_reported_apart() {
+async fn each_connection_failure_has_its_own_message() {
     let silent = "check that the command starts an MCP server over stdio, or raise `timeout_ms`";
     let refused = "check that the command starts an MCP server with tools; set `protocol` if detection fails";
     let ended = "run the command by hand: it should wait for messages on standard input";
@@ -233,7 +233,7 @@ async fn results_are_kept_as_received() {
 }
 
 #[tokio::test]
-async fn what_is_no_success_is_an_error_result() {
+async fn failed_calls_are_error_results() {
     let connection = Fake::new("modern").speaking(Protocol::Modern).open().await;
     assert_eq!(
         plain(&connection, "input").await,
@@ -286,7 +286,7 @@ async fn calls_overlap_and_each_gets_its_own_reply() {
 }
 
 #[tokio::test]
-async fn a_late_call_is_cancelled_and_its_reply_is_dropped_and_counted() {
+async fn a_late_call_is_canceled_and_its_reply_is_dropped_and_counted() {
     let connection = Fake::new("legacy").patient(1000).open().await;
     let before = connection.counters().unsolicited;
     let late = call(&connection, "wait", json!({ "seconds": 1.5 })).await;
@@ -302,7 +302,7 @@ async fn a_late_call_is_cancelled_and_its_reply_is_dropped_and_counted() {
 }
 
 #[tokio::test]
-async fn a_call_that_its_caller_gives_up_is_cancelled() {
+async fn a_call_that_its_caller_drops_is_canceled() {
     let connection = Fake::new("legacy").open().await;
     let args = json!({ "seconds": 20 }).as_object().cloned().unwrap();
     let given_up = tokio::time::timeout(Duration::from_millis(200), connection.call("wait", args)).await;
@@ -320,7 +320,7 @@ async fn a_call_that_its_caller_gives_up_is_cancelled() {
 }
 
 #[tokio::test]
-async fn a_timeout_says_that_something_unreadable_came_meanwhile() {
+async fn a_timeout_mentions_unreadable_lines() {
     let connection = Fake::new("legacy").patient(1000).open().await;
     assert_eq!(
         plain(&connection, "noise").await,
@@ -368,7 +368,7 @@ fn resident() -> u64 {
 }
 
 #[tokio::test]
-async fn what_goes_over_the_wire_is_counted_raw() {
+async fn raw_traffic_is_counted() {
     let connection = Fake::new("legacy").open().await;
     let before = connection.counters();
     assert_eq!(call(&connection, "echo", json!({ "words": "é" })).await, says("é"));
@@ -390,7 +390,7 @@ async fn what_goes_over_the_wire_is_counted_raw() {
 }
 
 #[tokio::test]
-async fn a_server_that_asks_gets_answers() {
+async fn server_requests_are_answered() {
     let connection = Fake::new("legacy").open().await;
     let answers = plain(&connection, "asks").await;
     assert_eq!(answers, says(r#"{"q0": {}, "q1": -32601, "q2": -32601, "q3": {"action": "decline"}}"#));
@@ -398,7 +398,7 @@ async fn a_server_that_asks_gets_answers() {
 }
 
 #[tokio::test]
-async fn a_server_that_asks_and_does_not_read_hangs_nobody() {
+async fn a_server_that_sends_requests_without_reading_blocks_nothing() {
     let fake = Fake::new("legacy").patient(3000);
     let connection = fake.open().await;
     // More answers than a pipe and the queue can hold.

@@ -91,7 +91,7 @@ async fn all_children_are_ended_at_once_and_no_new_one_starts() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_is_reported_apart() {
+async fn start_failures_have_separate_messages() {
     let folder = env!("CARGO_MANIFEST_DIR");
     let launch = |argv: &[&str], cwd: Option<&str>| Launch {
         argv: argv.iter().map(|&word| word.to_owned()).collect(),

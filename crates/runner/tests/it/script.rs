@@ -73,7 +73,7 @@ fn args(args: &str) -> Result<RequestedArgs, String> {
 }
 
 #[test]
-fn references_read_earlier_answers_and_keep_their_type_when_they_are_the_whole_text() {
+fn references_read_earlier_answers_and_keep_their_type_if_alone() {
     let object = |value: serde_json::Value| Ok(RequestedArgs::Object(value.as_object().unwrap().clone()));
     assert_eq!(args(r#"{ id: "${results[0].structured_content.id}" }"#), object(json!({ "id": 7 })));
     assert_eq!(
@@ -102,7 +102,7 @@ fn arguments_given_as_text_are_sent_as_a_model_would_send_them() {
 }
 
 #[test]
-fn a_tool_that_nobody_has_is_asked_for_all_the_same_and_one_that_several_have_needs_its_server() {
+fn an_unknown_tool_is_requested_anyway_and_an_ambiguous_one_needs_its_server() {
     let wire = |call: &str| {
         let script = script(&format!("{{ script: 1, runs: [{{ turns: [{{ calls: [{call}] }}] }}] }}"));
         let reply = script.player(1).reply(&catalog(), &[]);

@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_summary_counts_what_there_is() {
+    fn the_summary_counts_only_existing_kinds() {
         let zero = Counts::default();
         assert_eq!(summary(&zero), "no cassettes");
         assert_eq!(summary(&Counts { missing: 3, ..zero }), "no cassettes; 3 missing");

@@ -1,6 +1,6 @@
 //! `mcptest cassette scan`: finds secrets in existing files. Reports where they are, never their values.
 
-mod look;
+mod search;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use mcptest_runner::file::Trust;
 use mcptest_runner::secrets::{self, Secrets};
 use serde::Serialize;
 
-use self::look::{Finding, look};
+use self::search::{Finding, search};
 use super::super::{Environment, Stop};
 use super::{HINT_FOLDER, cassette_error};
 use crate::args::{CassetteScan, Format};
@@ -56,7 +56,7 @@ pub(super) fn run(typed: &CassetteScan, environment: Environment<'_>, console: &
     let redactor = Redactor::new(std::mem::take(&mut search.values));
     let files: Vec<PathBuf> = std::mem::take(&mut search.files).into_iter().collect();
     let mut found: BTreeMap<String, Vec<Finding>> = BTreeMap::new();
-    for (path, result) in files.iter().zip(look_at_all(&files, &redactor)) {
+    for (path, result) in files.iter().zip(search_all(&files, &redactor)) {
         match result {
             Ok(findings) if findings.is_empty() => {}
             Ok(findings) => drop(found.insert(input::shown(path), findings)),
@@ -161,7 +161,7 @@ fn is_broken_suite(file: &File, folder: &Path) -> bool {
 }
 
 /// Searches files in parallel; results are in the order of the files.
-fn look_at_all(files: &[PathBuf], redactor: &Redactor) -> Vec<std::io::Result<Vec<Finding>>> {
+fn search_all(files: &[PathBuf], redactor: &Redactor) -> Vec<std::io::Result<Vec<Finding>>> {
     let next = AtomicUsize::new(0);
     let results: Mutex<BTreeMap<usize, std::io::Result<Vec<Finding>>>> = Mutex::default();
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(8);
@@ -170,7 +170,7 @@ fn look_at_all(files: &[PathBuf], redactor: &Redactor) -> Vec<std::io::Result<Ve
             let at = next.fetch_add(1, Ordering::Relaxed);
             files.get(at).map(|path| (at, path))
         } {
-            let found = look(path, redactor);
+            let found = search(path, redactor);
             results.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(at, found);
         }
     };

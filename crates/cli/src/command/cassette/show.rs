@@ -17,7 +17,7 @@ use crate::report::text::{lines, one_line};
 const MAX_VALUE: usize = 160;
 
 /// Most requests of a program.
-const MAX_ASKED: usize = 50;
+const MAX_REQUESTS: usize = 50;
 
 /// Shown for everything that a recording may lack.
 const UNKNOWN: &str = "not recorded";
@@ -87,18 +87,18 @@ fn show(path: &str, cassette: &Cassette) -> String {
 fn program(program: &Program, out: &mut String) {
     let exit = program.exit.map_or_else(|| "did not end by itself".to_owned(), |code| format!("exit code {code}"));
     let incomplete =
-        program.incomplete.as_deref().map(|why| format!("; the recording is not whole: {}", one_line(why)));
+        program.incomplete.as_deref().map(|why| format!("; the recording is incomplete: {}", one_line(why)));
     field(out, "program", &format!("{exit}{}", incomplete.unwrap_or_default()));
     let Some(passed) = program.timeline.as_deref().filter(|passed| !passed.is_empty()) else { return };
-    out.push_str("  asked\n");
-    for one in passed.iter().take(MAX_ASKED) {
+    out.push_str("  requests\n");
+    for one in passed.iter().take(MAX_REQUESTS) {
         let whom = one.server.as_deref().map_or_else(|| one.side.to_string(), one_line);
         let (what, status) = (one_line(&one.what), one_line(&one.status));
         let took = one.duration_ms.map_or_else(String::new, |ms| format!(" after {ms} ms"));
         out.push_str(&format!("    {:>6} ms  {whom}: {what}: {status}{took}\n", one.ms));
     }
-    if passed.len() > MAX_ASKED {
-        out.push_str(&format!("    and {} more\n", passed.len() - MAX_ASKED));
+    if passed.len() > MAX_REQUESTS {
+        out.push_str(&format!("    and {} more\n", passed.len() - MAX_REQUESTS));
     }
 }
 
@@ -119,7 +119,7 @@ fn calls(trace: &Trace, out: &mut String) {
     };
     out.push_str("  calls\n");
     for (at, call) in calls.iter().enumerate() {
-        out.push_str(&format!("    [{at}] {}\n", asked(call)));
+        out.push_str(&format!("    [{at}] {}\n", call_line(call)));
         let result = trace.result(at);
         if result.is_some_and(|result| result.shown.is_some()) {
             out.push_str("        the model was shown something else\n");
@@ -132,14 +132,14 @@ fn calls(trace: &Trace, out: &mut String) {
     }
 }
 
-fn asked(call: &ToolCall) -> String {
+fn call_line(call: &ToolCall) -> String {
     let server = match call.server.as_deref() {
         None => String::new(),
         Some("") => " on no server".to_owned(),
         Some(server) => format!(" on {}", one_line(server)),
     };
     let args = call.args.as_ref().map_or_else(|| format!("arguments {UNKNOWN}"), value);
-    let asked = call.asked_args.as_ref().map_or_else(String::new, |asked| format!(", asked for with {}", value(asked)));
+    let asked = call.asked_args.as_ref().map_or_else(String::new, |asked| format!(", requested with {}", value(asked)));
     let caller = call.caller.as_ref().map_or_else(String::new, |caller| format!(", called by {}", value(caller)));
     let retry = call.retry_of.map_or_else(String::new, |of| format!(", repeats [{of}]"));
     format!("{}{server} {args}{asked}{caller}{retry}", one_line(&call.name))
@@ -156,7 +156,7 @@ fn answered(result: &ToolResult) -> String {
         let message = printable(&json::cut(&error.message, MAX_VALUE)).into_owned();
         return format!("{word} ({}{code}): {message}", error.kind);
     }
-    let said = match (&result.structured_content, &result.content) {
+    let text = match (&result.structured_content, &result.content) {
         (Some(structured), _) => value(structured),
         (None, Some(blocks)) => match &**blocks {
             [] => "nothing".to_owned(),
@@ -168,7 +168,7 @@ fn answered(result: &ToolResult) -> String {
         },
         (None, None) => format!("answer {UNKNOWN}"),
     };
-    format!("{word}: {said}")
+    format!("{word}: {text}")
 }
 
 fn tokens(tokens: &Tokens) -> String {

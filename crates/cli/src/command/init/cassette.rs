@@ -68,7 +68,7 @@ impl Cassette {
             about.push_str(" `${SUITE_DIR}` was the folder of the suite that recorded the run.");
         }
         if self.servers.iter().any(|(_, server)| server.contains_key("url")) {
-            about.push_str(" A cassette does not tell the `bearer_token_env` of an address.");
+            about.push_str(" A cassette does not contain the `bearer_token_env` of a URL.");
         }
         (about, lines)
     }
@@ -132,7 +132,7 @@ mod tests {
             cassette(&two).real(),
             (
                 "The recorded answers, from a mock. The real servers were these: put them in its place, and their names \
-                 into `servers` of the test. A cassette does not tell the `bearer_token_env` of an address."
+                 into `servers` of the test. A cassette does not contain the `bearer_token_env` of a URL."
                     .to_owned(),
                 vec!["a: { url: \"https://a.test\", timeout_ms: 5 }".to_owned(), "b: { command: [run] }".to_owned()]
             )

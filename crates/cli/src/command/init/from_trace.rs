@@ -8,13 +8,13 @@ mod answers;
 use std::collections::BTreeSet;
 
 use mcptest_core::Trace;
-use mcptest_core::trace::{Conversation, Role, StopReason, Tokens, ToolCall, ToolResult, Turn as Said};
+use mcptest_core::trace::{Conversation, Role, StopReason, Tokens, ToolCall, ToolResult, Turn as TraceTurn};
 use serde_json::{Map, Value};
 
 use super::cassette::Cassette;
 use super::draft::Draft;
 use super::files::{File, SUITE};
-use super::gates::{Settled, Way};
+use super::gates::{Settled, Variant};
 use super::recording::Recording;
 use super::suite::{Call, Script, Suite, Turn};
 use crate::command::infer::{self, file::blocks};
@@ -43,7 +43,7 @@ pub(super) fn draft(recording: Recording) -> Draft {
     let answers: Vec<Answer> = (0..calls.len()).map(|at| Answer::of(trace.result(at))).collect();
     let tools = Tools::new(&calls, &answers, cassette.as_ref());
     let (rounds, left_out) = rounds(&trace, &calls);
-    let rounds = tools.apart(rounds, &calls);
+    let rounds = tools.split_rounds(rounds, &calls);
     let closing = closing(&trace, &calls);
     let script = script(&trace, &calls, &rounds, closing, &file);
     let replayed = replayed(&trace, &calls, &answers, &script, server);
@@ -88,7 +88,7 @@ fn settled(trace: &Trace, replayed: &Trace) -> Vec<Settled> {
     let inferred = infer::from_one(trace, replayed);
     let mut out: Vec<Settled> = blocks(&inferred)
         .into_iter()
-        .map(|(gate, lines)| Settled::Held { gate, way: Way { about: about_gate(gate), lines } })
+        .map(|(gate, lines)| Settled::Passed { gate, variant: Variant { about: about_gate(gate), lines } })
         .collect();
     if trace.tool_results.iter().flatten().flatten().any(|result| result.fault.is_some()) {
         let why = "the faults of the recorded run are answered as errors here; inject them with `faults:` to judge it";
@@ -135,24 +135,25 @@ fn server(calls: &[ToolCall]) -> &str {
 
 /// The turns with calls, and the number of messages that a run cannot have: it ends with the first message without a call.
 fn rounds(trace: &Trace, calls: &[ToolCall]) -> (Vec<Round>, usize) {
-    let said = trace.conversation.turns.as_deref().unwrap_or(&[]);
+    let messages = trace.conversation.turns.as_deref().unwrap_or(&[]);
     let mut out: Vec<(Option<usize>, Round)> = Vec::new();
     for (at, call) in calls.iter().enumerate() {
         match out.last_mut() {
             Some((turn, round)) if turn.is_some() && *turn == call.turn => round.calls.push(at),
             _ => {
-                let text = call.turn.and_then(|turn| said.get(turn)).filter(|said| said.role == Role::Assistant);
-                let text = text.and_then(|said| said.content.clone()).filter(|text| !text.trim().is_empty());
+                let text =
+                    call.turn.and_then(|turn| messages.get(turn)).filter(|message| message.role == Role::Assistant);
+                let text = text.and_then(|message| message.content.clone()).filter(|text| !text.trim().is_empty());
                 out.push((call.turn, Round { text, calls: vec![at] }));
             }
         }
     }
-    let last = said.iter().rposition(|said| said.role == Role::Assistant);
+    let last = messages.iter().rposition(|message| message.role == Role::Assistant);
     let with_calls: BTreeSet<usize> = calls.iter().filter_map(|call| call.turn).collect();
-    let between = said
+    let between = messages
         .iter()
         .enumerate()
-        .filter(|(at, said)| said.role == Role::Assistant && Some(*at) != last && !with_calls.contains(at));
+        .filter(|(at, message)| message.role == Role::Assistant && Some(*at) != last && !with_calls.contains(at));
     let count = between.count();
     (out.into_iter().map(|(_, round)| round).collect(), count)
 }
@@ -160,8 +161,8 @@ fn rounds(trace: &Trace, calls: &[ToolCall]) -> (Vec<Round>, usize) {
 /// The message after the last call.
 fn closing<'a>(trace: &'a Trace, calls: &[ToolCall]) -> Option<&'a str> {
     let text = trace.final_response.as_deref().filter(|text| !text.trim().is_empty())?;
-    let said = trace.conversation.turns.as_deref().unwrap_or(&[]);
-    let last = said.iter().rposition(|said| said.role == Role::Assistant);
+    let messages = trace.conversation.turns.as_deref().unwrap_or(&[]);
+    let last = messages.iter().rposition(|message| message.role == Role::Assistant);
     // The last message may be the one that made the last calls.
     let is_over = last.is_none() || !calls.iter().any(|call| call.turn.is_some() && call.turn == last);
     is_over.then_some(text)
@@ -169,10 +170,11 @@ fn closing<'a>(trace: &'a Trace, calls: &[ToolCall]) -> Option<&'a str> {
 
 /// The prompt, and a comment about it.
 fn prompt(trace: &Trace, left_out: usize) -> (String, Option<String>) {
-    let said = trace.conversation.turns.as_deref().unwrap_or(&[]);
-    let mut asked = said.iter().filter(|said| said.role == Role::User).filter_map(|said| said.content.as_deref());
+    let messages = trace.conversation.turns.as_deref().unwrap_or(&[]);
+    let mut asked =
+        messages.iter().filter(|message| message.role == Role::User).filter_map(|message| message.content.as_deref());
     let Some(first) = asked.by_ref().find(|text| !text.trim().is_empty()) else {
-        let about = "The trace does not tell what the agent was asked. Write it here before a real model is asked.";
+        let about = "The trace has no prompt. Write it here before you use a real model.";
         return ("(not recorded)".to_owned(), Some(about.to_owned()));
     };
     let others = asked.count();
@@ -192,7 +194,7 @@ fn script(trace: &Trace, calls: &[ToolCall], rounds: &[Round], closing: Option<&
          wrote this file."
     )];
     if calls.iter().any(|call| call.turn.is_none()) {
-        about.push("The trace does not tell which calls were made together: each has a turn of its own.".to_owned());
+        about.push("The trace does not say which calls were made together, so each has its own turn.".to_owned());
     }
     if calls.iter().any(|call| call.args.is_none()) {
         about.push("The trace lacks the arguments of some calls: those are made without any.".to_owned());
@@ -200,7 +202,7 @@ fn script(trace: &Trace, calls: &[ToolCall], rounds: &[Round], closing: Option<&
     let Tokens { input, output, .. } = trace.conversation.tokens;
     let tokens = input.zip(output);
     if tokens.is_some() {
-        about.push("The tokens are those of the whole run; they stand with the first reply.".to_owned());
+        about.push("The tokens of the whole run are on the first reply.".to_owned());
     }
     let call = |at: &usize| Call {
         tool: calls[*at].name.clone(),
@@ -223,16 +225,16 @@ fn script(trace: &Trace, calls: &[ToolCall], rounds: &[Round], closing: Option<&
 
 /// The trace that a run of these files produces. Gates must pass for it as for the recorded one.
 fn replayed(trace: &Trace, calls: &[ToolCall], answers: &[Answer], script: &Script, server: &str) -> Trace {
-    let prompt = Said { role: Role::User, content: Some(String::new()) };
-    let mut said = vec![prompt];
+    let prompt = TraceTurn { role: Role::User, content: Some(String::new()) };
+    let mut messages = vec![prompt];
     let mut order = 0..calls.len();
     let mut made = Vec::new();
     let mut results: Vec<Option<ToolResult>> = Vec::new();
     let mut last = String::new();
     for turn in &script.turns {
-        said.push(Said { role: Role::Assistant, content: turn.text.clone() });
+        messages.push(TraceTurn { role: Role::Assistant, content: turn.text.clone() });
         last = turn.text.clone().unwrap_or_default();
-        let at = said.len() - 1;
+        let at = messages.len() - 1;
         for (call, place) in turn.calls.iter().zip(order.by_ref()) {
             made.push(ToolCall {
                 name: call.tool.clone(),
@@ -242,7 +244,7 @@ fn replayed(trace: &Trace, calls: &[ToolCall], answers: &[Answer], script: &Scri
                 ..ToolCall::default()
             });
             results.push(Some(answers[place].replayed(&call.args)));
-            said.push(Said { role: Role::Tool, content: None });
+            messages.push(TraceTurn { role: Role::Tool, content: None });
         }
     }
     let ends_by_itself = script.turns.last().is_some_and(|turn| turn.calls.is_empty());
@@ -253,7 +255,7 @@ fn replayed(trace: &Trace, calls: &[ToolCall], answers: &[Answer], script: &Scri
         final_response: Some(last),
         conversation: Conversation {
             model: trace.conversation.model.clone(),
-            turns: Some(said),
+            turns: Some(messages),
             tokens: Tokens { input, output, cached: None, total: input.zip(output).map(|(i, o)| i.saturating_add(o)) },
             stop_reason: Some(if ends_by_itself { StopReason::Completed } else { StopReason::MaxTurns }),
             duration_ms: None,

@@ -15,12 +15,12 @@ pub(super) struct Candidate {
     /// Its name, or `expect`.
     pub(super) gate: &'static str,
     /// How it can be written, the strictest variant first.
-    pub(super) ways: Vec<Way>,
+    pub(super) ways: Vec<Variant>,
 }
 
-/// One way to write a gate.
+/// One variant of a gate.
 #[derive(Debug, Clone)]
-pub(super) struct Way {
+pub(super) struct Variant {
     /// What it requires, a comment each.
     pub(super) about: Vec<String>,
     pub(super) lines: Vec<String>,
@@ -29,14 +29,14 @@ pub(super) struct Way {
 /// A gate, as written to a suite.
 #[derive(Debug, Clone)]
 pub(super) enum Settled {
-    Held { gate: &'static str, way: Way },
+    Passed { gate: &'static str, variant: Variant },
     LeftOut { gate: &'static str, why: String },
 }
 
 impl Settled {
     pub(super) fn text(&self) -> String {
         match self {
-            Self::Held { way: Way { about, lines }, .. } => {
+            Self::Passed { variant: Variant { about, lines }, .. } => {
                 let about = about.iter().map(|line| yaml::comment(4, line));
                 about.chain(lines.iter().map(|line| format!("    {line}\n"))).collect()
             }
@@ -49,13 +49,13 @@ impl Candidate {
     /// The first variant that passes for all traces. A weaker one says why the stricter one does not pass.
     pub(super) fn settle(self, traces: &[&Trace]) -> Settled {
         let mut why = "there is nothing to check it against".to_owned();
-        for (at, mut way) in self.ways.into_iter().enumerate() {
-            match traces.iter().find_map(|trace| objection(&way.lines, trace)) {
+        for (at, mut variant) in self.ways.into_iter().enumerate() {
+            match traces.iter().find_map(|trace| objection(&variant.lines, trace)) {
                 None => {
                     if at > 0 {
-                        way.about.push(format!("A stricter gate does not pass: {why}"));
+                        variant.about.push(format!("A stricter gate does not pass: {why}"));
                     }
-                    return Settled::Held { gate: self.gate, way };
+                    return Settled::Passed { gate: self.gate, variant };
                 }
                 Some(found) => why = found,
             }
@@ -87,12 +87,12 @@ pub(super) fn golden_path(names: &[&str]) -> Candidate {
     let about = vec!["No other calls, and none of these twice.".to_owned()];
     let names: Vec<String> = names.iter().map(|name| yaml::text(name, Dollar::Sign)).collect();
     let lines = vec![format!("golden_path: {{ calls: [{}] }}", names.join(", "))];
-    Candidate { gate: "golden_path", ways: vec![Way { about, lines }] }
+    Candidate { gate: "golden_path", ways: vec![Variant { about, lines }] }
 }
 
 pub(super) fn narrative() -> Candidate {
     let about = vec!["The calls must show what the closing message claims.".to_owned()];
-    Candidate { gate: "narrative", ways: vec![Way { about, lines: vec!["narrative: {}".to_owned()] }] }
+    Candidate { gate: "narrative", ways: vec![Variant { about, lines: vec!["narrative: {}".to_owned()] }] }
 }
 
 #[cfg(test)]
@@ -109,33 +109,33 @@ mod tests {
         .unwrap()
     }
 
-    fn way(about: &str, line: &str) -> Way {
-        Way { about: vec![about.to_owned()], lines: vec![line.to_owned()] }
+    fn variant(about: &str, line: &str) -> Variant {
+        Variant { about: vec![about.to_owned()], lines: vec![line.to_owned()] }
     }
 
-    fn settle(gate: &'static str, ways: Vec<Way>) -> String {
+    fn settle(gate: &'static str, ways: Vec<Variant>) -> String {
         Candidate { gate, ways }.settle(&[&trace()]).text()
     }
 
     #[test]
-    fn a_gate_that_holds_is_written_with_what_it_demands() {
-        let found = settle("golden_path", vec![way("Short.", "golden_path: { calls: [find_room] }")]);
+    fn a_gate_that_passes_is_written_with_its_parameters() {
+        let found = settle("golden_path", vec![variant("Short.", "golden_path: { calls: [find_room] }")]);
         assert_eq!(found, "    # Short.\n    golden_path: { calls: [find_room] }\n");
     }
 
     #[test]
-    fn a_gate_that_does_not_hold_is_left_out_and_says_why() {
+    fn a_gate_that_fails_is_left_out_with_the_reason() {
         assert_eq!(
-            settle("narrative", vec![way("True.", "narrative: {}")]),
+            settle("narrative", vec![variant("True.", "narrative: {}")]),
             "    # narrative is omitted: the trace does not pass it: 1 of 1 claim without a call, 1 tool\n    \
              # unmentioned, divergence 1.00\n"
         );
     }
 
     #[test]
-    fn a_weaker_way_says_why_the_stricter_one_does_not_hold() {
-        let strict = way("Both.", "trajectory: { calls: [{ name: find_room }, { name: book_room }] }");
-        let weak = way("One.", "trajectory: { calls: [{ name: find_room }] }");
+    fn a_weaker_variant_says_why_the_stricter_one_fails() {
+        let strict = variant("Both.", "trajectory: { calls: [{ name: find_room }, { name: book_room }] }");
+        let weak = variant("One.", "trajectory: { calls: [{ name: find_room }] }");
         assert_eq!(
             settle("trajectory", vec![strict, weak]),
             "    # One.\n    # A stricter gate does not pass: the trace does not pass it: 1 mismatch (strict)\n    \

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_written_unless_it_holds_more_than_where_the_server_is() {
+    fn a_url_is_written_unless_it_may_contain_secrets() {
         let open = "http://127.0.0.1:8080/mcp";
         check(address(open, None), &["url: \"http://127.0.0.1:8080/mcp\""], &[]);
         check(address(open, Some("TOKEN")), &["url: \"http://127.0.0.1:8080/mcp\"", "bearer_token_env: TOKEN"], &[]);

@@ -19,7 +19,7 @@ use crate::words::CommandLine;
 
 /// A server and its tools.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct ListedServer {
     pub(super) name: Option<String>,
     /// At least one.
     pub(super) tools: Vec<Tool>,
@@ -28,7 +28,7 @@ pub(super) struct Asked {
 }
 
 /// Asks the server that was typed.
-pub(super) fn ask(typed: &Init, environment: Environment<'_>) -> Result<Asked, Failure> {
+pub(super) fn ask(typed: &Init, environment: Environment<'_>) -> Result<ListedServer, Failure> {
     // Messages use what was typed: its name is not known yet, and a URL may contain secrets.
     let (called, endpoint, real) = match (&typed.from_server, &typed.url) {
         (Some(line), _) => command(line, &typed.folder)?,
@@ -75,7 +75,7 @@ pub(super) fn ask(typed: &Init, environment: Environment<'_>) -> Result<Asked, F
             "check how it is started or configured",
         ));
     }
-    Ok(Asked { name, tools, real })
+    Ok(ListedServer { name, tools, real })
 }
 
 /// A hint for suites, with options instead of keys.

@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 
 use super::draft::Draft;
 use super::files::{File, SUITE};
-use super::gates::{self, Candidate, Way};
-use super::server::Asked;
+use super::gates::{self, Candidate, Variant};
+use super::server::ListedServer;
 use super::stop;
 use super::suite::{Call, Script, Suite, Turn};
 use super::yaml::{self, Dollar};
@@ -51,8 +51,8 @@ enum Caution {
     May,
 }
 
-pub(super) fn draft(asked: Asked) -> Result<Draft, Failure> {
-    let Asked { name, tools, real } = asked;
+pub(super) fn draft(server: ListedServer) -> Result<Draft, Failure> {
+    let ListedServer { name, tools, real } = server;
     let server = server_name(name.as_deref(), &tools);
     let chosen = choose(&tools);
     if chosen.is_empty() {
@@ -65,7 +65,7 @@ pub(super) fn draft(asked: Asked) -> Result<Draft, Failure> {
     let names: Vec<&str> = chosen.iter().map(|chosen| chosen.name).collect();
     let listed: Vec<Value> = tools.iter().map(listing).collect();
     let snapshot = Redactor::new([]).value(json!({ "tools": listed }));
-    let closing = format!("That is what {} gave back.", in_words(&names));
+    let closing = format!("That is what {} returned.", in_words(&names));
     let trace = trace(&chosen, &closing);
     let gates = [trajectory(&chosen), gates::golden_path(&names), gates::narrative()]
         .map(|candidate| candidate.settle(&[&trace]))
@@ -88,14 +88,14 @@ pub(super) fn draft(asked: Asked) -> Result<Draft, Failure> {
         tools: NAMES[1],
         about_server: vec![
             "A mock with the tools of the real server. The lines below it are the real one: put them in its place once \
-             a real model is asked. The calls of the stand-in have made-up arguments."
+             you use a real model. The calls of the stand-in have made-up arguments."
                 .to_owned(),
         ]
         .into_iter()
         .chain(about_cwd)
         .collect(),
         real: real.lines.clone(),
-        test: "calls the tools that were asked for",
+        test: "calls the requested tools",
         about_prompt: Some(
             "The values are those that the calls below must have. When the real server comes in, change them here, \
              below and in mcptest/script.yml together."
@@ -274,7 +274,7 @@ fn trajectory(chosen: &[Chosen<'_>]) -> Candidate {
         let status = if chosen.fits { "ok" } else { "error" };
         format!("    - {{ name: {name}, args: {args}, status: {status} }}")
     }));
-    Candidate { gate: "trajectory", ways: vec![Way { about, lines }] }
+    Candidate { gate: "trajectory", ways: vec![Variant { about, lines }] }
 }
 
 #[cfg(test)]
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_that_only_read_are_called_and_no_others_beside_them() {
+    fn only_read_only_tools_are_called() {
         let read = || json!({ "readOnlyHint": true });
         let object = || json!({ "type": "object" });
         let tools = [
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_tells_who_looks() {
+    fn read_only_tools_are_recognized_by_name() {
         for name in ["get_user", "listFiles", "search", "READ-file", "find.it"] {
             assert!(looks(name), "{name}");
         }

@@ -89,14 +89,14 @@ pub(super) struct Suite {
 impl Suite {
     /// Which gates pass, and which are omitted.
     pub(super) fn gates_in_words(&self) -> Vec<String> {
-        let (mut held, mut left_out) = (Vec::new(), Vec::new());
+        let (mut passed, mut left_out) = (Vec::new(), Vec::new());
         for gate in &self.gates {
             match gate {
-                Settled::Held { gate, .. } => held.push(*gate),
+                Settled::Passed { gate, .. } => passed.push(*gate),
                 Settled::LeftOut { gate, .. } => left_out.push(*gate),
             }
         }
-        let mut line = format!("It passes: {}.", held.join(", "));
+        let mut line = format!("It passes: {}.", passed.join(", "));
         if !left_out.is_empty() {
             line.push_str(&format!("\nOmitted: {}; the suite says why.", left_out.join(", ")));
         }

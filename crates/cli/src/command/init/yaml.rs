@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn harmless_words_stand_plain_and_everything_else_is_quoted() {
+    fn plain_words_are_not_quoted_and_everything_else_is() {
         for (given, written) in [
             ("get_forecast", "get_forecast"),
             ("/data/a.txt", "/data/a.txt"),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_stays_a_comment_whatever_it_quotes() {
+    fn quoted_text_cannot_end_a_comment() {
         let written = comment(
             2,
             "left out: \"a\nagents: []\r\u{2028}- b\" and more of it, so that it has to be broken into two lines at some space",
@@ -237,7 +237,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2_000) })]
 
         #[test]
-        fn what_is_written_reads_back_as_what_was_meant(given in anything()) {
+        fn written_values_round_trip(given in anything()) {
             prop_assert_eq!(read(&value(&given, Dollar::Plain)), given.clone());
             prop_assert_eq!(filled(&value(&given, Dollar::Sign)), given);
         }

@@ -126,7 +126,7 @@ impl Findings {
                     Verdict::Pass | Verdict::Fail => "fails",
                 };
                 let message = format!("`{}` {verdict} before any change: {}", why.check, why.reason);
-                let hint = "change the checks or record the run again until it passes; mutants of a run that does not pass prove nothing";
+                let hint = "fix the checks or re-record the run until it passes; mutants of a run that does not pass prove nothing";
                 self.complain(&Failure::error(place, message).code(Code::FailsUnchanged).hint(hint), err);
                 return;
             }

@@ -68,5 +68,5 @@ fn not_a_file() -> io::Error {
 pub(super) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     Failure::error((), format!("{}: cannot be written: {error}", shown(path)))
         .code(Code::ReportNotWritten)
-        .hint("give a path that can be written")
+        .hint("choose a path that can be written")
 }

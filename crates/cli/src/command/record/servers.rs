@@ -20,7 +20,7 @@ pub(in crate::command) fn read(typed: &[String]) -> Result<Vec<(String, Endpoint
                 return Ok((name, endpoint));
             }
             let message = format!("--server: two servers have the variable {}", url_variable(&name));
-            Err(bad(&message, "give each server a name of its own"))
+            Err(bad(&message, "give each server its own name"))
         })
         .collect()
 }

@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::lines::{INPUT, LineKind};
 use super::summary::Summary;
-use super::tasks::MetTasks;
+use super::tasks::MatchedTasks;
 use super::{Complaints, Stop, lines};
 use crate::args::{Output, Score};
 use crate::console::{Console, printed};
@@ -28,7 +28,7 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, sources: &[Source], console: &
     let mut groups = Groups::default();
     let mut summary = Summary::default();
     let mut unread = 0;
-    let mut met = MetTasks::default();
+    let mut met = MatchedTasks::default();
     let has_tasks = !scorer.tasks().is_empty();
     for source in sources {
         // Groups come after their traces, so a truncated part lacks them.

@@ -11,13 +11,13 @@ use crate::exit;
 use crate::report::text::many;
 
 #[derive(Default)]
-pub(super) struct MetTasks {
+pub(super) struct MatchedTasks {
     met: BTreeSet<u32>,
     /// Traces of no task.
     without: usize,
 }
 
-impl MetTasks {
+impl MatchedTasks {
     /// Takes in the tasks of a trace; `None` if the gates file has no tasks.
     pub(super) fn add(&mut self, tasks: Option<&[u32]>) {
         let Some(tasks) = tasks else { return };

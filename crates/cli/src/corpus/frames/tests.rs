@@ -87,7 +87,7 @@ mod lines {
     }
 
     #[test]
-    fn what_a_later_line_holds_does_not_matter() {
+    fn later_lines_do_not_affect_detection() {
         let source = "{}\n{\"a\":\n]]\nhello \"\n{\"samples\":[1]}\n";
         check(source, &["0: {}", "3: {\"a\":", "9: ]]", "12: hello \"", "20: {\"samples\":[1]}"]);
     }
@@ -111,7 +111,7 @@ mod lines {
     }
 
     #[test]
-    fn a_line_may_be_as_long_as_the_limit_whatever_ends_it() {
+    fn a_line_may_be_as_long_as_the_limit_with_any_line_end() {
         let fits = format!("{{\"{}\"}}", "x".repeat(LIMIT - 4));
         for end in ["", "\n", "\r\n", "\r"] {
             check(format!("{fits}{end}"), &[&format!("0: {fits}")]);
@@ -120,7 +120,7 @@ mod lines {
     }
 
     #[test]
-    fn a_line_beyond_the_limit_is_skipped_and_the_next_goes_on() {
+    fn a_line_beyond_the_limit_is_skipped_and_the_next_is_read() {
         let long = format!("{{\"{}\"}}", "x".repeat(LIMIT - 3));
         for end in ["\n", "\r\n"] {
             let next = format!("{}: {{}}", long.len() + end.len());
@@ -178,7 +178,7 @@ mod documents {
     }
 
     #[test]
-    fn records_of_an_object_come_with_what_stands_before_them() {
+    fn records_of_an_object_include_the_keys_before_them() {
         let header = "{\"version\": 2,\"eval\":{\"samples\": [0]}, \"x\\\"samples\" :[]}";
         let header = header.replace(", \"x", ",\"x");
         let source = "{\"version\": 2 ,\n\"eval\":{\"samples\": [0]}, \"x\\\"samples\" :[], \"samples\" :\n[ {\"id\": 1},{\"id\":2} ], \
@@ -189,7 +189,7 @@ mod documents {
     }
 
     #[test]
-    fn a_header_leaves_out_what_is_too_large() {
+    fn a_header_omits_values_that_are_too_large() {
         let large = "x".repeat(1024 * 1024);
         let fits = "x".repeat(1024 * 1024 - 6);
         let source = format!("{{\"a\":\"{large}\",\"b\":1,\"c\":\"{fits}\",\"samples\":[{{}}]}}");
@@ -216,7 +216,7 @@ mod documents {
     }
 
     #[test]
-    fn what_does_not_belong_between_values_ends_the_source() {
+    fn invalid_text_between_values_ends_the_source() {
         let found = |at: u64, what: &str| format!("{at}! a record is an object or a list, found {what} {BETWEEN}");
         check("{\n}] {}", &["0: {\n}", &found(3, "`]`")]);
         check("{\n}} {}", &["0: {\n}", &found(3, "`}`")]);
@@ -232,7 +232,7 @@ mod documents {
     }
 
     #[test]
-    fn what_is_not_closed_is_reported_where_it_begins() {
+    fn an_unclosed_value_is_reported_where_it_begins() {
         let value = |at: u64| format!("{at}! the value that begins here is not closed {UNCLOSED}");
         let list = |at: u64| format!("{at}! the list that begins here is not closed {UNCLOSED}");
         check("{\"a\": 1", &[&value(0)]);
@@ -246,7 +246,7 @@ mod documents {
     }
 
     #[test]
-    fn a_value_beyond_the_limit_is_skipped_and_the_next_goes_on() {
+    fn a_value_beyond_the_limit_is_skipped_and_the_next_is_read() {
         let fits = format!("{{\"{}\"}}", "x".repeat(LIMIT - 4));
         let long = format!("{{\"{}\"}}", "]".repeat(LIMIT - 3));
         let end = 6 + fits.len() + long.len();
@@ -346,7 +346,7 @@ mod sources {
     }
 
     #[test]
-    fn a_source_that_fails_gives_what_came_before() {
+    fn a_failing_source_returns_everything_before_the_error() {
         struct Fails;
         impl Read for Fails {
             fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
@@ -382,7 +382,7 @@ mod sources {
     }
 
     #[test]
-    fn batches_are_large_and_hold_whole_values() {
+    fn batches_are_large_and_have_complete_values() {
         let line = format!("{{\"a\":\"{}\"}}\n", "x".repeat(991));
         let source = line.repeat(4000);
         let mut sizes = Vec::new();

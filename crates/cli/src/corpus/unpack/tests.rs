@@ -100,7 +100,7 @@ fn zstd_is_unpacked_with_all_its_frames_and_without_its_notes() {
 }
 
 #[test]
-fn what_came_before_an_early_end_is_given() {
+fn data_before_an_early_end_is_returned() {
     let hint = "what came before was read; the file was truncated when it was written or copied";
     let all = text(200_000);
     let packed = gzip(&all);
@@ -120,7 +120,7 @@ fn what_came_before_an_early_end_is_given() {
 }
 
 #[test]
-fn what_came_before_damage_is_given() {
+fn data_before_damage_is_returned() {
     let all = text(400_000);
     let hint = "what came before was read; `gzip -t` checks the file";
     let mut packed = gzip(&all);
@@ -174,7 +174,7 @@ fn how_much_comes_before_damage_does_not_depend_on_how_it_is_read() {
 }
 
 #[test]
-fn what_follows_packed_data_must_be_packed_too() {
+fn uncompressed_data_after_compressed_data_is_an_error() {
     let hint = "what came before was read; compress the whole file or none of it";
     let message = "data that is not gzip follows after 2 decompressed bytes";
     for garbage in [b"{}".as_slice(), &[0]] {
@@ -199,7 +199,7 @@ fn a_window_that_takes_too_much_memory_is_refused() {
 }
 
 #[test]
-fn nothing_is_asked_of_the_outside_while_there_is_something_to_give() {
+fn the_source_is_not_read_while_output_is_buffered() {
     /// Returns one stored part per read, and counts the reads.
     struct Parts(std::vec::IntoIter<Vec<u8>>, Arc<AtomicU64>);
 

@@ -37,7 +37,7 @@ struct Kind {
     /// Numbers of the checks, if all runs have the same.
     checks: Option<Vec<String>>,
     /// The details of rows that did not pass, with their runs.
-    said: Vec<Said>,
+    groups: Vec<OutcomeGroup>,
     /// Their positions, by verdict and details.
     known: BTreeMap<(RowVerdict, String), usize>,
     /// Runs with further failures.
@@ -45,7 +45,7 @@ struct Kind {
 }
 
 #[derive(Debug)]
-struct Said {
+struct OutcomeGroup {
     verdict: RowVerdict,
     source: &'static str,
     /// The lines below the name, from the first such run.
@@ -91,7 +91,7 @@ impl Runs {
                 }
             }
             if verbosity != Verbosity::Verbose {
-                kind.said(output, &mut out);
+                kind.write_groups(output, &mut out);
             }
         }
         out.push_str(&self.rows);
@@ -108,7 +108,7 @@ impl Kind {
             edited: 0,
             counts: BTreeMap::new(),
             checks: Some(row.checks.iter().map(numbers).collect()),
-            said: Vec::new(),
+            groups: Vec::new(),
             known: BTreeMap::new(),
             rest: Vec::new(),
         }
@@ -132,15 +132,15 @@ impl Kind {
         let has_more = !row.receipts.is_empty() || row.advisory.is_some();
         let is_shown = row.verdict != RowVerdict::Pass || (has_more && verbosity == Verbosity::Normal);
         let (Some(run), true) = (row.run, is_shown && verbosity != Verbosity::Verbose) else { return };
-        let next = self.said.len();
+        let next = self.groups.len();
         match self.known.entry((row.verdict, gist(row))) {
-            Entry::Occupied(known) => self.said[*known.get()].runs.push(run),
+            Entry::Occupied(known) => self.groups[*known.get()].runs.push(run),
             Entry::Vacant(free) if next < MAX_KEPT => {
                 free.insert(next);
                 let whole = single(row, "", file, verbosity, output);
                 // The first line has the name.
                 let below = whole.split_once('\n').map_or("", |(_, below)| below).to_owned();
-                self.said.push(Said { verdict: row.verdict, source: row.source(), below, runs: vec![run] });
+                self.groups.push(OutcomeGroup { verdict: row.verdict, source: row.source(), below, runs: vec![run] });
             }
             Entry::Vacant(_) => self.rest.push(run),
         }
@@ -188,13 +188,14 @@ impl Kind {
         }
     }
 
-    fn said(&self, output: Output, out: &mut String) {
-        for said in self.said.iter().take(MAX_SHOWN) {
-            let numbers = runs(&said.runs);
-            headline(said.verdict, &format!("{} {numbers}", self.name), said.source, &[], output, out);
-            out.push_str(&said.below);
+    fn write_groups(&self, output: Output, out: &mut String) {
+        for group in self.groups.iter().take(MAX_SHOWN) {
+            let numbers = runs(&group.runs);
+            headline(group.verdict, &format!("{} {numbers}", self.name), group.source, &[], output, out);
+            out.push_str(&group.below);
         }
-        let mut rest: Vec<u64> = self.said.iter().skip(MAX_SHOWN).flat_map(|said| said.runs.iter().copied()).collect();
+        let mut rest: Vec<u64> =
+            self.groups.iter().skip(MAX_SHOWN).flat_map(|group| group.runs.iter().copied()).collect();
         rest.extend(&self.rest);
         rest.sort_unstable();
         if !rest.is_empty() {

@@ -95,7 +95,7 @@ fn an_unknown_authority_is_an_error_that_the_agent_gets() {
 }
 
 #[test]
-fn a_proxy_in_the_environment_is_not_asked_for_loopback() {
+fn an_environment_proxy_is_not_used_for_loopback() {
     for agent in [&OPENAI, &OPENAI_NODE] {
         let Some(world) = World::new(agent) else { continue };
         let model = model(agent);
@@ -121,7 +121,7 @@ fn an_encoded_reply_reaches_the_agent_and_the_trace() {
 }
 
 #[test]
-fn a_client_with_a_base_url_of_its_own_is_reported_as_unseen() {
+fn a_client_with_a_hard_coded_base_url_is_reported_as_unseen() {
     let Some(world) = World::new(&OPENAI) else { return };
     let model = Loopback::start(|request, _| answer(request, |_| Turn::text("Hi.")));
     let own = format!("{}/v1", model.base());

@@ -10,7 +10,7 @@ fn judged(keys: &str) -> String {
 }
 
 /// The same with a dead tool.
-fn struck(tool: &str, keys: &str) -> String {
+fn suite_with_fault(tool: &str, keys: &str) -> String {
     let faults = format!("faults: [{{ name: dead, target: {{ tool: {tool} }}, kind: hang }}]\n");
     printed(&desk(&(faults + &suite(&format!("inject: [dead]\n    {keys}")))), &["run", "ok.yml"])
 }
@@ -78,8 +78,8 @@ pub(super) fn provoked() -> Vec<(Code, String)> {
             ),
         ),
         (Code::WastedCalls, judged("trajectory: { calls: [{ name: search }] }\n    golden_path: { calls: [] }")),
-        (Code::FaultNotHit, struck("delete_note", "recovery: {}")),
-        (Code::NotRecovered, struck("search", "recovery: { require_call: true }")),
+        (Code::FaultNotHit, suite_with_fault("delete_note", "recovery: {}")),
+        (Code::NotRecovered, suite_with_fault("search", "recovery: { require_call: true }")),
         (
             Code::ReliabilityFailed,
             judged(

@@ -93,7 +93,7 @@ fn is_only_late(check: &Value) -> bool {
 }
 
 #[test]
-fn what_is_not_on_the_list_not_needed_or_not_run_is_found() {
+fn unlisted_unneeded_and_skipped_scenarios_are_found() {
     let list = json!({ "far/*": "x", "a:known": "x", "b": "x", "idle": "x", "a:fine": "x", "gone": "x" });
     let scenarios = ["a", "b", "idle", "new", "mute", "far/1"].map(str::to_owned).to_vec();
     let mut judge = Judge::with(&list, scenarios);

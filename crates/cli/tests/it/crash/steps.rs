@@ -119,7 +119,7 @@ fn a_report_that_is_killed_at_any_step_is_the_old_one_or_the_new_one() {
 }
 
 #[test]
-fn an_init_that_is_killed_at_any_step_leaves_whole_files_or_none() {
+fn an_init_killed_at_any_step_leaves_complete_files_or_none() {
     let names = ["mcptest.yml", "mcptest/tools.yml", "mcptest/script.yml", "mcptest/script-retry.yml"];
     let read = |here: &Folder| names.map(|name| fs::read_to_string(here.0.join(name)).ok());
     let whole = Folder::with(&[]);

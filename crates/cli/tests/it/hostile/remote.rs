@@ -224,7 +224,7 @@ fn a_redirect_is_reported_and_not_followed() {
 }
 
 #[test]
-fn a_remote_server_that_lets_nobody_in_is_reported_with_its_status() {
+fn a_remote_server_that_denies_access_is_reported_with_its_status() {
     let denied = |mode, line: &'static str, hint| {
         let message = format!("responded to `initialize` with {line}: {SHOWN}");
         refused(mode, "initialize", move |stream, _| status(stream, line), &message, hint)
@@ -306,7 +306,7 @@ fn a_remote_server_that_does_not_open_the_protocol_is_reported_with_what_it_did(
 }
 
 #[test]
-fn a_remote_server_whose_answer_is_no_reply_costs_the_agent_that_call() {
+fn a_remote_server_with_an_invalid_reply_fails_that_call() {
     let too_long = "transport: the server's response has more than 16777216 bytes";
     check(vec![
         goes_on(
@@ -400,7 +400,7 @@ fn a_remote_server_whose_answer_is_no_reply_costs_the_agent_that_call() {
 }
 
 #[test]
-fn a_remote_server_whose_stream_is_no_end_of_trouble_costs_the_agent_at_most_that_call() {
+fn a_remote_server_with_a_broken_stream_fails_at_most_that_call() {
     let much = "transport: the server's response has more than 67108864 bytes";
     check(vec![
         goes_on(
@@ -459,7 +459,7 @@ fn a_remote_server_whose_stream_is_no_end_of_trouble_costs_the_agent_at_most_tha
 }
 
 #[test]
-fn a_session_is_the_one_of_the_handshake_whatever_a_server_says_later() {
+fn a_session_id_is_only_taken_from_the_handshake() {
     let open = |stream: &mut TcpStream, id| {
         let head = "200 OK\r\nconnection: close\r\nmcp-session-id: first";
         stream.write_all(&response(head, "application/json", reply(id, "initialize").to_string().as_bytes()))

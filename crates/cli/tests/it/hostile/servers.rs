@@ -93,7 +93,7 @@ fn a_server_that_is_only_odd_is_got_along_with() {
 }
 
 #[test]
-fn a_call_that_a_server_does_not_answer_as_it_should_is_an_error_for_the_agent_and_the_run_goes_on() {
+fn a_misanswered_call_is_an_error_and_the_run_continues() {
     let none = "timeout: no answer within 2000 ms";
     let noise = |lines: u32| format!("{none}; meanwhile the server sent lines that are not messages: {lines}");
     let invalid = |why: &str| format!("jsonrpc: the server's reply is not a valid tools/call result: {why}");

@@ -72,7 +72,7 @@ fn millions_of_small_values_do_not_become_gigabytes() {
 }
 
 #[test]
-fn millions_of_words_that_are_no_json_are_shown_in_part() {
+fn a_huge_reply_that_is_not_json_is_shown_in_part() {
     let scene = body(|_| b"a ".repeat(1 << 20));
     let words = "a ".repeat(200);
     scene.check(
@@ -190,7 +190,7 @@ fn counts_of_tokens_that_are_none_are_unknown_and_huge_ones_do_not_overflow() {
 }
 
 #[test]
-fn a_reply_of_the_wrong_type_or_for_another_model_is_judged_by_what_it_says() {
+fn a_reply_with_the_wrong_content_type_or_model_is_judged_by_its_content() {
     let scene = Scene::record(CLOSES, |dialect| {
         let text = said(dialect, &Said { text: "\"Done.\"", ..Said::default() });
         let text = text.replacen('{', "{\"model\":\"another\",\"modelVersion\":\"another\",", 1);
@@ -204,7 +204,7 @@ fn a_reply_of_the_wrong_type_or_for_another_model_is_judged_by_what_it_says() {
 }
 
 #[test]
-fn text_that_is_not_utf_8_and_keys_that_stand_twice_are_no_evidence() {
+fn invalid_utf_8_and_duplicate_keys_are_errors() {
     let scene = body(|dialect| {
         let text = said(dialect, &Said { text: "\"Done?\"", ..Said::default() });
         text.bytes().map(|byte| if byte == b'?' { 0xff } else { byte }).collect()
@@ -226,7 +226,7 @@ fn text_that_is_not_utf_8_and_keys_that_stand_twice_are_no_evidence() {
 }
 
 #[test]
-fn a_reason_to_stop_that_nobody_knows_is_no_end() {
+fn an_unknown_stop_reason_is_an_error() {
     let reason = "tired\\u001b[2J\\u202e of it";
     let scene =
         body(move |dialect| said(dialect, &Said { text: "\"Done.\"", stop: reason, ..Said::default() }).into_bytes());

@@ -66,7 +66,7 @@ fn a_call_without_a_name_an_id_or_arguments_is_recorded_and_the_model_gets_an_er
 }
 
 #[test]
-fn what_could_be_a_call_and_is_not_understood_is_an_error_of_the_run() {
+fn an_unreadable_possible_call_is_an_error_of_the_run() {
     let bodies = [
         ("claude", r#"{"content":[{"type":"text","text":"Done."},{"name":"desk__refund","input":{}}]}"#),
         ("responses", r#"{"output":["call desk__refund"]}"#),

@@ -37,7 +37,7 @@ const SUITE: &str = r#"# Made from the 3 tools of a server. It passes as it is: 
 
 servers:
   # A mock with the tools of the real server. The lines below it are the real one: put them in its
-  # place once a real model is asked. The calls of the stand-in have made-up arguments.
+  # place once you use a real model. The calls of the stand-in have made-up arguments.
   # `cwd` is the folder where `mcptest init` was called, so that paths in the command mean what they
   # meant there.
   mcptest-mock:
@@ -52,7 +52,7 @@ models:
   stand-in: { provider: script, script: mcptest/script.yml }
 
 agents:
-  - name: calls the tools that were asked for
+  - name: calls the requested tools
     model: stand-in # the line to change first
     servers: [mcptest-mock]
     # The values are those that the calls below must have. When the real server comes in, change
@@ -241,7 +241,7 @@ fn variables_in_front_of_a_command_reach_the_server_and_no_file() {
 }
 
 #[test]
-fn a_server_that_cannot_be_asked_is_reported_in_its_own_words_and_nothing_is_written() {
+fn a_failing_server_is_reported_with_its_own_message_and_nothing_is_written() {
     let here = Folder::with(&[("none.json", "{ \"tools\": [] }")]);
     let check = |line: &str, stderr: &str| {
         let mut command = here.command(&["init", "--timeout-ms", "400", "--from-server", line]);
@@ -289,7 +289,7 @@ fn a_server_that_cannot_be_asked_is_reported_in_its_own_words_and_nothing_is_wri
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_server_that_does_not_answer_is_gone_afterwards() {
+fn a_server_that_does_not_answer_is_ended() {
     let here = Folder::with(&[]);
     // A number that no other process has among its arguments.
     let seconds = format!("6{:05}", std::process::id() % 100_000);
@@ -334,7 +334,7 @@ fn odd_and_long_catalogs_work() {
 }
 
 #[test]
-fn a_tool_whose_arguments_cannot_be_made_up_is_called_all_the_same_and_the_suite_says_so() {
+fn a_tool_without_generated_arguments_is_called_anyway_with_a_comment() {
     let tools = r#"{ "tools": [{ "name": "get", "inputSchema": { "type": "object", "required": ["a"],
         "properties": { "a": { "type": "string", "pattern": "^[0-9]{9}$" } } } }] }"#;
     let here = Folder::with(&[("tools.json", tools)]);

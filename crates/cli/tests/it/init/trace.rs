@@ -103,7 +103,7 @@ mock_server:
 
 const REFUND_SCRIPT: &str = r#"# The script in place of the model: the calls and the text of the first trace of trace.json, turn by
 # turn. No model wrote this file.
-# The tokens are those of the whole run; they stand with the first reply.
+# The tokens of the whole run are on the first reply.
 script: 1
 runs:
   - turns:
@@ -117,7 +117,7 @@ runs:
 "#;
 
 #[test]
-fn a_recorded_run_passes_the_suite_that_is_made_of_it() {
+fn a_recorded_run_passes_the_suite_generated_from_it() {
     let here = with(&refund());
     let stdout = format!(
         "wrote mcptest.yml         the suite, with the gates that pass\n\
@@ -194,7 +194,7 @@ mock_server:
 "#;
 
 #[test]
-fn a_cassette_tells_its_tools_and_its_server_too() {
+fn a_cassette_also_provides_tools_and_server() {
     let here = Folder::with(&[("old/ok.yml", DESK_SUITE), ("old/desk.yml", DESK), ("old/demo.yml", DESK_SCRIPT)]);
     assert!(here.command(&["run", "--record", "old/ok.yml"]).output().unwrap().status.success());
     let recorded = files(&here.0.join("old/cassettes"));
@@ -225,7 +225,7 @@ models:
 }
 
 #[test]
-fn a_gate_that_does_not_hold_is_left_out_and_the_suite_says_why() {
+fn a_gate_that_fails_is_left_out_and_the_suite_says_why() {
     let mut trace = refund();
     trace["final_response"] = json!("I deleted the account.");
     trace["conversation"]["turns"][5]["content"] = json!("I deleted the account.");
@@ -236,14 +236,14 @@ fn a_gate_that_does_not_hold_is_left_out_and_the_suite_says_why() {
 }
 
 #[test]
-fn what_a_trace_does_not_tell_is_not_made_up() {
+fn missing_parts_of_a_trace_are_not_invented() {
     let [suite, tools, script] = made(&json!({
         "tool_calls": [{ "name": "a" }, { "name": "b", "args": { "x": "text that is no time" } }, { "name": "c", "args": "{ half" }],
         "tool_results": [null, { "content": [{ "type": "text", "text": "fine" }] }, { "is_error": true }],
     }));
     assert_eq!(
         test_of(&suite),
-        "    # The trace does not tell what the agent was asked. Write it here before a real model is asked.\n    \
+        "    # The trace has no prompt. Write it here before you use a real model.\n    \
          prompt: \"(not recorded)\"\n    \
          max_turns: 3 # the trace has no closing message, so the run ends after its calls\n    \
          # The recorded calls, with the shape of their arguments. See it fail: change a name below. One\n    \
@@ -259,11 +259,11 @@ fn what_a_trace_does_not_tell_is_not_made_up() {
         "# The answers of the first trace of trace.json, for `mcptest mock`. Each tool gives them in order;\n# the last one repeats.\n\
          # What arguments the tools take was not read from the trace: they take any.\n\
          # Where the trace has no answer, the text in parentheses is used.\n\
-         # Of some calls the trace does not tell whether they failed: they are answered as if they had not.\n\
+         # For some calls the trace does not say whether they failed. The mock answers them as successful.\n\
          mock_server:\n  name: recorded\n  tools:\n    - name: a\n      answer: \"(not recorded)\"\n    - name: b\n      answer: fine\n    - name: c\n"
     );
     assert!(script.ends_with(
-        "# The trace does not tell which calls were made together: each has a turn of its own.\n\
+        "# The trace does not say which calls were made together, so each has its own turn.\n\
          # The trace lacks the arguments of some calls: those are made without any.\nscript: 1\nruns:\n  - turns:\n      \
          - calls: [{ tool: a, args: {} }]\n      - calls: [{ tool: b, args: { x: \"text that is no time\" } }]\n      \
          - calls: [{ tool: c, args: \"{ half\" }]\n"
@@ -288,7 +288,7 @@ fn calls_of_one_turn_get_their_own_answers_whichever_arrives_first() {
         let [suite, tools, script] = made(&trace);
         assert!(suite.contains("- { name: look, args: { schema: { properties: { a: { type: integer } }, required: [a], type: object } }, status: error }  # 1 run\n"), "{suite}");
         assert!(tools.ends_with(
-            "    - name: look\n      # Calls of one turn arrive in any order, so their arguments tell them apart.\n      rules:\n        \
+            "    - name: look\n      # Calls of one turn arrive in any order, so they are matched by their arguments.\n      rules:\n        \
              - when: { a: { exact: 1 }, b: { exact: 2 } }\n          answer: both\n        \
              - when: { a: { exact: 1 } }\n          answers:\n            - { error: one }\n            - again\n      \
              answer: none\n"
@@ -397,7 +397,7 @@ fn the_first_trace_is_taken_and_the_others_are_counted() {
 }
 
 #[test]
-fn what_holds_no_call_makes_no_suite() {
+fn a_trace_without_calls_is_rejected() {
     let hint = "hint: put a trace with calls first; `mcptest convert` writes one trace per line\n";
     let here = Folder::with(&[
         ("none.json", "{ \"tool_calls\": [] }"),

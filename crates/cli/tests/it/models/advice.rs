@@ -22,7 +22,7 @@ fn narrated(server: &Loopback) -> Folder {
 }
 
 #[test]
-fn advice_is_asked_once_without_tools_and_shown_from_the_recording() {
+fn advice_is_requested_once_without_tools_and_replayed() {
     let server = advised(LAST, "It claims a refund. FAIL.");
     let here = narrated(&server);
     let (code, reported) = report(&here, &["--record"]);

@@ -17,7 +17,7 @@ fn three_runs(server: &Loopback, price: &str) -> Folder {
 const PRICE: &str = ", price: { input: 3, output: 15 }";
 
 #[test]
-fn a_budget_stops_before_it_is_exceeded_and_what_was_recorded_stays() {
+fn a_budget_stops_before_it_is_exceeded_and_recordings_stay() {
     // Tokens and money that one question comes to, in millionths.
     for (limit, each, most) in [(["--max-tokens-total", "1000"], 120, 1000), (["--max-cost", "0.004"], 600, 4000)] {
         let server = conversation();
@@ -59,7 +59,7 @@ fn people_are_reported_of_the_budget_below_the_rows() {
 }
 
 #[test]
-fn a_budget_that_allows_no_question_asks_none() {
+fn a_budget_of_zero_sends_no_request() {
     let server = conversation();
     let here = three_runs(&server, PRICE);
     let (code, reported) = report(&here, &["--record", "--max-tokens-total", "60"]);
@@ -71,7 +71,7 @@ fn a_budget_that_allows_no_question_asks_none() {
 }
 
 #[test]
-fn a_replay_costs_nothing_whatever_the_budget() {
+fn a_replay_ignores_the_budget() {
     let server = conversation();
     let here = three_runs(&server, PRICE);
     assert_eq!(report(&here, &["--record", "--max-tokens-total", "100000", "--max-cost", "1"]).0, Some(0));
@@ -84,7 +84,7 @@ fn a_replay_costs_nothing_whatever_the_budget() {
 }
 
 #[test]
-fn a_limit_on_money_needs_a_price_and_asks_nobody_without_one() {
+fn a_cost_limit_needs_a_price_and_sends_nothing_without_one() {
     let server = conversation();
     let here = three_runs(&server, "");
     let output = run(&here, &["--record", "--max-cost", "1"]);

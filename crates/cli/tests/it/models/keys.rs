@@ -177,7 +177,7 @@ fn a_refused_key_is_reported_by_the_name_of_its_variable_even_when_the_provider_
 }
 
 #[test]
-fn a_refused_token_is_not_repeated_by_what_the_server_says_of_it() {
+fn an_echoed_token_is_redacted_from_the_server_error() {
     let server = Loopback::start(|request, _| {
         let said = format!("bad token {} of {}", request.header("authorization"), request.header("x-team"));
         Answer::status(401, "", json!({ "error": said }).to_string())

@@ -83,7 +83,7 @@ fn a_remote_server_in_either_era_leaves_the_trace_that_a_local_one_does() {
 }
 
 #[test]
-fn a_remote_server_that_has_gone_is_missed_by_a_live_run_and_not_by_a_replay() {
+fn an_unreachable_server_fails_a_live_run_and_not_a_replay() {
     let models = conversation();
     let home = Folder::with(&[("tools.yml", TOOLS)]);
     let remote = Remote::start(&home);

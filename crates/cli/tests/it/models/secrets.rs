@@ -451,7 +451,7 @@ fn no_secret_and_no_piece_of_one_is_in_anything_that_is_written() {
 }
 
 #[test]
-fn no_piece_of_a_secret_is_in_what_is_said_of_a_run_that_broke() {
+fn no_part_of_a_secret_is_in_the_output_of_a_failed_run() {
     let secrets = planted();
     let pieces = Pieces::of(&secrets, &[]);
     // A provider that refuses with everything it knows, and one whose words are no reply at all.

@@ -5,7 +5,7 @@ use super::provider::{Answer, Loopback};
 use super::{DONE, LAST, MOCK, cassettes, claude, conversation, err, out, report, run, suite, test, trouble_of, world};
 
 #[test]
-fn a_provider_that_wants_a_pause_gets_it_and_the_run_goes_on() {
+fn a_rate_limited_request_is_retried_after_the_pause() {
     let server = Loopback::start(|request, count| match count {
         1 => Answer::status(429, "retry-after: 0\r\n", "{\"error\":{\"message\":\"slow down\"}}"),
         _ => answer(request, |answered| turn(answered, LAST)),
@@ -24,7 +24,7 @@ fn a_provider_that_wants_a_pause_gets_it_and_the_run_goes_on() {
 }
 
 #[test]
-fn a_provider_that_is_down_is_asked_four_times_and_no_more() {
+fn a_provider_that_is_down_is_tried_four_times() {
     let server =
         Loopback::start(|_, _| Answer::status(500, "retry-after: 0\r\n", "{\"error\":{\"message\":\"on fire\"}}"));
     let here = world(&suite(MOCK, &[claude("claude", &server, "")], &[test("t", &format!("model: claude, {DONE}"))]));
@@ -43,7 +43,7 @@ fn a_provider_that_is_down_is_asked_four_times_and_no_more() {
 }
 
 #[test]
-fn a_missing_key_is_named_before_anybody_is_asked() {
+fn a_missing_key_is_reported_before_any_request() {
     let server = Loopback::start(|_, _| Answer::status(500, "", ""));
     for (model, message, hint) in [
         (
@@ -81,7 +81,7 @@ fn a_server_that_wants_a_token_is_reported_with_the_key_that_names_it() {
 }
 
 #[test]
-fn an_address_where_nobody_listens_is_an_error_of_the_run() {
+fn an_unreachable_address_is_an_error_of_the_run() {
     let server = conversation();
     // No server listens on the first port.
     let remote = "url: \"http://127.0.0.1:1/mcp\"";

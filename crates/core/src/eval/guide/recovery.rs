@@ -28,14 +28,14 @@ recovery:
         "`no call succeeded after the first fault`, with `require_call`: the agent gave up and said something. \
          That may be fine for a tool that stays down, but not for one that comes back.",
         "`whether tool_calls[1] was made after the fault is unknown: turns were not recorded`: calls of one turn \
-         are made together, so a good result next to the fault is not a recovery. Without `turn` nobody can tell, \
+         are made together, so a good result next to the fault is not a recovery. Without `turn` that is unknown, \
          and `require_call` is unassessable.",
         "`the fault was detected after 9000 ms, at most 3000 ms allowed`: the run was recorded with a larger budget. Re-record \
          it.",
         "`recovered after an unknown time`: the duration of a real failure was not recorded. Limits on time are then \
          unassessable, unless what is known already exceeds them.",
         "`whether tool_calls[0] failed was not recorded`, with `faults: any`: the format does not say which calls \
-         failed, so nobody can tell whether there was a fault. Set `faults: injected` to count injected faults only.",
+         failed, so it is unknown whether there was a fault. Set `faults: injected` to count injected faults only.",
         "A detection of `never` with delays and no hits is correct: a late answer does not have to be detected.",
         "The gate does not read what the answer says. If the agent should admit what it could not do, add \
          `narrative` or an assertion on `final_response`.",

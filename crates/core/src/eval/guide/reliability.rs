@@ -65,7 +65,7 @@ pass_at[2] 1 - 2/10 * 1/9 = 97.78 %, pass_hat[3] 8/10 * 7/9 * 6/8 = 46.67 %
 passhat_k 0.8^10 = 10 %, variance_amplification 80, graceful_degradation (55 - 12) / 55 = 78 %",
     limits: &[
         "A few runs say little. Three of three is 100 percent, but the interval begins at 43.9.",
-        "`lower_bound` and `upper_bound` for a fixed number of runs are not valid for runs that somebody stopped when \
+        "`lower_bound` and `upper_bound` for a fixed number of runs are not valid for runs that were stopped when \
          they looked good, in `mcptest score` too. Use `stop: settled` for that.",
         "The numbers assume that runs are independent and identical. Runs that share a cache, an account or a time \
          of day are not.",

@@ -18,7 +18,7 @@ trajectory_axes:
     - { first: check_permission, second: delete_file }
 ",
     reading: &[
-        "`2 of 3 edges held, 1 not exercised`: an edge is one entry of `dependencies` or `order`. If its later \
+        "`2 of 3 edges satisfied, 1 not exercised`: an edge is one entry of `dependencies` or `order`. If its later \
          tool was never called, the edge was not exercised; it counts as held and is reported separately. \
          `required: true` makes it fail instead.",
         "`tool_calls[0] (delete_file) has no call of check_permission before it`: the earlier tool was never called. `ran \
@@ -27,13 +27,13 @@ trajectory_axes:
          somewhere else: the prompt, the model's memory, another tool, a failed call, or a call of the same turn, \
          whose result it cannot have seen.",
         "`whether that call came earlier is unknown: the turn of tool_calls[0] was not recorded`: calls of one \
-         turn are made together, and without `turn` nobody can tell whether these two were. The edge is \
+         turn are made together, and without `turn` it is unknown whether these two were. The edge is \
          `unassessable`; record the turns.",
         "`has no argument amount`: `via` is a path in the consumer's arguments, such as `items[*].id`. Look at the \
          arguments in the evidence below the failure.",
         "`which cannot prove where it came from`: an empty text, true, false and null appear in too many results to be traced to \
          one of them.",
-        "A satisfaction of 66 means that two thirds of the edges of that kind hold, rounded down. To accept some \
+        "A satisfaction of 66 means that two thirds of the edges of that kind are satisfied, rounded down. To accept some \
          broken edges, assert on the percentage. To make sure that a test tests something, assert on \
          `trajectory.edges_exercised`.",
     ],

@@ -418,9 +418,9 @@ pub(super) fn action(word: &str) -> Option<Actions> {
 }
 
 /// The actions that notify someone.
-pub(super) fn telling() -> Actions {
-    static TELLING: LazyLock<Actions> = LazyLock::new(|| Actions::of(GROUPS[3].1));
-    *TELLING
+pub(super) fn notifications() -> Actions {
+    static NOTIFICATIONS: LazyLock<Actions> = LazyLock::new(|| Actions::of(GROUPS[3].1));
+    *NOTIFICATIONS
 }
 
 /// Actions that change a part of something: whether they added or removed a thing depends on what they are about.
@@ -477,7 +477,7 @@ pub(super) fn examples(verb: &str) -> String {
 
 /// What the words of a name say: the actions, whether it only reads, whether it has any known word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct NameSays {
+pub(super) struct NameInfo {
     pub(super) actions: Actions,
     pub(super) reads: bool,
     /// It only says that something is run.
@@ -487,8 +487,8 @@ pub(super) struct NameSays {
 }
 
 /// Reads the words of a tool's name, or of an action that an argument names.
-pub(super) fn name_says(name: &str) -> NameSays {
-    let mut says = NameSays::default();
+pub(super) fn name_info(name: &str) -> NameInfo {
+    let mut says = NameInfo::default();
     let mut clear = Actions::NONE;
     let mut unclear: Option<Actions> = None;
     let mut objects = Actions::NONE;
@@ -549,7 +549,7 @@ mod tests {
 
     fn does(name: &str, verb: &str, nouns: &[&str]) -> bool {
         let nouns: Vec<String> = nouns.iter().map(|noun| (*noun).to_owned()).collect();
-        name_says(name).actions.meets(needed(verb, &nouns))
+        name_info(name).actions.meets(needed(verb, &nouns))
     }
 
     #[test]
@@ -570,13 +570,13 @@ mod tests {
     }
 
     #[test]
-    fn telling_is_a_group() {
+    fn notifications_are_a_group() {
         assert_eq!(GROUPS[3].0, "TELL");
-        assert!(telling().meets(Actions::of("send")));
+        assert!(notifications().meets(Actions::of("send")));
     }
 
     #[test]
-    fn names_say_what_is_done() {
+    fn actions_are_read_from_names() {
         for (name, verb, nouns, expected) in [
             ("delete_file", "delete", &[][..], true),
             ("modify_pending_order_items", "update", &["order"], true),
@@ -618,7 +618,7 @@ mod tests {
             ("thermostat", false),
             ("bash", false),
         ] {
-            assert_eq!(name_says(name).reads, reads, "{name}");
+            assert_eq!(name_info(name).reads, reads, "{name}");
         }
     }
 }

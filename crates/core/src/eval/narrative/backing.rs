@@ -335,7 +335,7 @@ impl<'a> Evidence<'a> {
         if did.writes_content {
             self.by_action.merge(MOST, &fates);
         }
-        if did.actions.meets(actions::telling()) {
+        if did.actions.meets(actions::notifications()) {
             let media = media(self.tools[tool].words.iter().map(|word| word.plain.as_ref()));
             for (place, entry) in self.by_medium.iter_mut().enumerate() {
                 if if place == 0 { media == 0 } else { media & (1 << place) != 0 } {
@@ -397,14 +397,14 @@ impl<'a> Evidence<'a> {
     fn candidates(&self, wanted: &Wanted) -> Fates {
         let mut fates = Fates::default();
         // A claim that names a medium needs a call that names the same, or none.
-        let by_medium = wanted.media != 0 && wanted.actions.meets(actions::telling());
+        let by_medium = wanted.media != 0 && wanted.actions.meets(actions::notifications());
         let direct =
             if wanted.parts.is_empty() { wanted.actions } else { wanted.actions.without(actions::changing_parts()) };
         // For verbs that notify someone, the medium must match. For other verbs ("added Ada to the channel") it only limits
         // the calls that notify someone.
         let direct = match by_medium {
             true if wanted.tells => Actions::NONE,
-            true => direct.without(actions::telling()),
+            true => direct.without(actions::notifications()),
             false => direct,
         };
         for action in direct.ids() {
@@ -621,7 +621,7 @@ impl Wanted {
             content: is_content && !(is_file && matches!(claim.verb.as_str(), "delete" | "move" | "copy")),
             root: is_own.then(|| words::root(&claim.verb).into_owned()),
             media: media(phrase_behind(claim, tokens)),
-            tells: actions::word(&claim.verb).action.meets(actions::telling()),
+            tells: actions::word(&claim.verb).action.meets(actions::notifications()),
             added: claim.nouns.last().filter(|_| claim.verb == "add").map(|head| words::root(head).into_owned()),
             parts: if PART_VERBS.contains(&claim.verb.as_str()) {
                 claim.nouns.iter().filter(|noun| noun.len() >= 3).map(|noun| words::root(noun).into_owned()).collect()

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::actions::{self, Actions, NameSays};
+use super::actions::{self, Actions, NameInfo};
 use super::index::Index;
 use super::{patch, programs, sql, words};
 use crate::json;
@@ -315,13 +315,13 @@ impl<'a> Did<'a> {
         let Some(args) = call.args.as_ref().map_or(Some(&*NOTHING), Value::as_object) else {
             // Arguments that are not an object are not searched.
             let mut did = Self::named(&call.name, Args::new(&NOTHING));
-            if !did.changes() && !actions::name_says(&call.name).reads {
+            if !did.changes() && !actions::name_info(&call.name).reads {
                 did.hides = Some(Hides::Everything("its arguments cannot be read".to_owned()));
             }
             return did;
         };
         let args = Args::new(args);
-        if call.args.is_none() && !actions::name_says(&call.name).reads {
+        if call.args.is_none() && !actions::name_info(&call.name).reads {
             let mut did = Self::named(&call.name, args);
             if !did.changes() {
                 did.hides = Some(Hides::Everything("its arguments were not recorded".to_owned()));
@@ -340,7 +340,7 @@ impl<'a> Did<'a> {
     }
 
     fn named(name: &'a str, args: Args<'a>) -> Self {
-        let says = actions::name_says(name);
+        let says = actions::name_info(name);
         let names = words::name_words(name);
         let has = |list: &[&str]| names.iter().any(|word| list.contains(&word.as_ref()));
         let patch = args.texts_at(Keys::Patch).map(|(_, text)| text).next();
@@ -382,10 +382,10 @@ impl<'a> Did<'a> {
     }
 
     /// A tool whose name and arguments say what it does.
-    fn plain(name: &'a str, names: &[Cow<'a, str>], says: NameSays, args: Args<'a>) -> Self {
+    fn plain(name: &'a str, names: &[Cow<'a, str>], says: NameInfo, args: Args<'a>) -> Self {
         let mut did = Self::new(Source::Name, name);
         let by_argument = args.texts_at(Keys::Action).filter(|(_, value)| is_name(value)).find_map(|(_, value)| {
-            let says = actions::name_says(value);
+            let says = actions::name_info(value);
             (says.reads || !says.actions.is_empty()).then_some((value, says))
         });
         if let Some((value, inner)) = by_argument.filter(|_| !says.reads) {

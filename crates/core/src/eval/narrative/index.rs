@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_that_share_a_slot_are_told_apart_and_the_latest_value_counts() {
+    fn words_in_one_slot_are_distinguished_and_the_latest_value_counts() {
         // A step of the first letter weighs as much as 31 of the second: these two share a slot at any size.
         assert_eq!(slot("bb", 1 << 20), slot("cC", 1 << 20));
         let mut index = Index::with_room(2);
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_index_holds_nothing() {
+    fn an_empty_index_has_no_values() {
         let index: Index<&str, ()> = Index::with_room(0);
         assert_eq!(index.get("word"), None);
     }

@@ -43,7 +43,7 @@ pub(super) fn mismatches(
     if first_words.is_empty() {
         return Vec::new();
     }
-    let said = Said::new(message, tokens, &first_words);
+    let stated_arguments = StatedArguments::new(message, tokens, &first_words);
     let all = std::cell::LazyCell::new(|| all_given(calls));
     let lower_message = std::cell::LazyCell::new(|| plain(message));
     let mut out = Vec::new();
@@ -53,7 +53,7 @@ pub(super) fn mismatches(
         // A value that was given to any call may refer to that call. If the message also states the value of this call, the
         // other value is about something else.
         let doubt = |value: &str| agrees(value, &given) || all.contains(value) || is_other_kind(value, &given);
-        if let Some(stated) = said.contradicts(argument, doubt) {
+        if let Some(stated) = stated_arguments.contradicts(argument, doubt) {
             if given.iter().any(|given| has_words(&lower_message, given)) {
                 continue;
             }
@@ -67,14 +67,14 @@ pub(super) fn mismatches(
 }
 
 /// The tokens of a message, with the positions of words that may be arguments.
-struct Said<'a> {
+struct StatedArguments<'a> {
     message: &'a str,
     tokens: &'a [Token<'a>],
     /// Where each word or name is that may be an argument.
     places: BTreeMap<Cow<'a, str>, Vec<usize>>,
 }
 
-impl<'a> Said<'a> {
+impl<'a> StatedArguments<'a> {
     /// Prepares a message for questions about arguments that begin with some words.
     fn new(message: &'a str, tokens: &'a [Token<'a>], first_words: &BTreeSet<Cow<'_, str>>) -> Self {
         let mut places: BTreeMap<Cow<'a, str>, Vec<usize>> = BTreeMap::new();
@@ -101,8 +101,8 @@ impl<'a> Said<'a> {
         let first = names.next().filter(|_| !STOP_KEYS.contains(&key))?;
         let others = names.clone().count();
         let whole = |start: &&usize| {
-            let said = |(at, name): (usize, Cow<'_, str>)| self.tokens.get(at).is_some_and(|token| token.text == name);
-            others == 0 || (**start + 1..).zip(names.clone()).all(said)
+            let is_at = |(at, name): (usize, Cow<'_, str>)| self.tokens.get(at).is_some_and(|token| token.text == name);
+            others == 0 || (**start + 1..).zip(names.clone()).all(is_at)
         };
         let first_said = |start: &&usize| self.tokens[**start].text == first;
         let after_words = self.all(&first).filter(first_said).filter(whole).map(|start| start + 1 + others);

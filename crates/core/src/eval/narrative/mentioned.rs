@@ -32,12 +32,12 @@ impl Initials {
 }
 
 /// Which words of tools a message has, in any inflection.
-pub(super) struct Heard<'a> {
+pub(super) struct MentionedWords<'a> {
     /// The root of every word of the tools, and whether the message has it.
     roots: Index<&'a str, Cell<bool>>,
 }
 
-impl<'a> Heard<'a> {
+impl<'a> MentionedWords<'a> {
     pub(super) fn new(tokens: &[Token<'_>], tools: &'a [Tool<'_>]) -> Self {
         let (mut roots, mut initials) = (Index::with_room(tools.len() * 3), Initials::default());
         for word in tools.iter().flat_map(|tool| &tool.words) {
@@ -48,9 +48,9 @@ impl<'a> Heard<'a> {
         }
         let hear = |root: &str| {
             if initials.may_have(root)
-                && let Some(heard) = roots.get(root)
+                && let Some(is_mentioned) = roots.get(root)
             {
-                heard.set(true);
+                is_mentioned.set(true);
             }
         };
         for token in tokens {
@@ -73,9 +73,9 @@ impl<'a> Heard<'a> {
 
     /// Whether every significant word of a tool's name occurs.
     pub(super) fn mentions(&self, tool: &Tool<'_>) -> bool {
-        let telling = |word: &Word<'_>| word.plain.chars().nth(2).is_some();
-        let any_telling = tool.words.iter().any(telling);
-        let mut needed = tool.words.iter().filter(|word| !any_telling || telling(word));
+        let significant = |word: &Word<'_>| word.plain.chars().nth(2).is_some();
+        let any_significant = tool.words.iter().any(significant);
+        let mut needed = tool.words.iter().filter(|word| !any_significant || significant(word));
         !tool.words.is_empty() && needed.all(|word| self.roots.get(&word.root).is_some_and(Cell::get))
     }
 }

@@ -117,11 +117,11 @@ pub(super) fn of_claim(claim: &Claim, tokens: &[Token<'_>]) -> Vec<Object> {
         }
         place += 1;
     }
-    let told = matches!(
+    let is_sent = matches!(
         claim.verb.as_str(),
         "send" | "email" | "share" | "forward" | "invite" | "notify" | "mail" | "message"
     );
-    if told && !out.iter().any(|object| object.kind == Kind::Address) {
+    if is_sent && !out.iter().any(|object| object.kind == Kind::Address) {
         let behind = &tokens[claim.at..claim.sentence.end];
         let addresses = behind.iter().take(40).filter_map(named).filter(|object| object.kind == Kind::Address);
         for address in addresses.take(MAX_OBJECTS) {
@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_told_by_their_looks() {
+    fn names_are_recognized_by_their_form() {
         for (text, expected) in [
             ("#W100", Some((Kind::Id, "w100"))),
             ("ENG-14", Some((Kind::Id, "eng-14"))),

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_say_what_becomes_of_files() {
+    fn headers_give_the_action_for_each_file() {
         let update = "*** Begin Patch\n*** Update File: a\n@@\n-x\n+y\n*** End Patch";
         let delete = "*** Begin Patch\n*** Delete File: a\n*** End Patch";
         let moved = "diff --git a/x b/y\nsimilarity index 90%\nrename from x\nrename to y\n";

@@ -550,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_do_what_the_tables_say() {
+    fn effects_of_programs_follow_the_tables() {
         for (text, verb, done, hidden) in [
             ("rm -rf build && mkdir build", "delete", true, None),
             ("ls -la build; du -sh build", "delete", false, None),

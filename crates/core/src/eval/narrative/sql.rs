@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn prose_is_no_sql() {
+    fn prose_is_not_sql() {
         for (text, expected) in [
             ("select name from t", true),
             ("  INSERT into t values (1)", true),

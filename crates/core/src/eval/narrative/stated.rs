@@ -55,11 +55,11 @@ pub(super) fn mismatches(
 ) -> Vec<Item> {
     let mut out: Vec<Item> = Vec::new();
     let is_run = |source: Source| matches!(source, Source::Shell | Source::Code | Source::Sql | Source::Patch);
-    let told = |call: &usize| {
+    let may_change = |call: &usize| {
         let did = &evidence.dids[*call];
         evidence.succeeded(*call) && did.changes() && !is_run(did.source)
     };
-    let changing: Vec<usize> = (0..calls.len()).filter(told).take(MAX_CHANGES + 1).collect();
+    let changing: Vec<usize> = (0..calls.len()).filter(may_change).take(MAX_CHANGES + 1).collect();
     if changing.len() > MAX_CHANGES {
         return out;
     }

@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn markup_is_invisible_and_names_are_set_apart() {
+    fn markup_is_invisible_and_names_are_single_tokens() {
         for (text, expected) in [
             ("I didn’t **delete** it.", "i did not delete it . ."),
             ("- **Bag:** 1 checked bag added (free)", ". bag : #1 checked bag added | free | ."),
@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_of_few_tokens_and_one_of_many_are_read_alike() {
+    fn short_and_long_messages_are_tokenized_the_same() {
         for count in [0, 1, FEW - 2, FEW - 1, FEW, FEW + 1, 3 * FEW] {
             let texts: Vec<String> = read(&"Bag ".repeat(count)).iter().map(|token| token.text.to_string()).collect();
             let expected: Vec<&str> = std::iter::repeat_n("bag", count).chain([""]).collect();

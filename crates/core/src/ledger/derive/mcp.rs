@@ -36,7 +36,7 @@ pub(super) struct McpCall {
 }
 
 /// A request of the program.
-pub(in crate::ledger) struct Asked<'l> {
+pub(in crate::ledger) struct McpExchange<'l> {
     pub(in crate::ledger) seq: u64,
     ms: u64,
     pub(in crate::ledger) mcp: &'l Mcp,
@@ -45,10 +45,10 @@ pub(in crate::ledger) struct Asked<'l> {
     pub(in crate::ledger) message: &'l Value,
     /// Messages of the server before its answer, and their entries.
     pub(in crate::ledger) before: Vec<(u64, &'l Value)>,
-    pub(in crate::ledger) end: Option<Ended<'l>>,
+    pub(in crate::ledger) end: Option<ExchangeEnd<'l>>,
 }
 
-pub(in crate::ledger) struct Ended<'l> {
+pub(in crate::ledger) struct ExchangeEnd<'l> {
     ms: u64,
     /// The entry that ended it, and the message in it that answers the request.
     pub(in crate::ledger) entry: &'l Entry,
@@ -62,7 +62,7 @@ pub(in crate::ledger) struct Ended<'l> {
 
 #[derive(Default)]
 pub(in crate::ledger) struct Reader<'l> {
-    pub(in crate::ledger) requests: Vec<Asked<'l>>,
+    pub(in crate::ledger) requests: Vec<McpExchange<'l>>,
     /// What servers sent while no request waited: entry, connection and message.
     pub(in crate::ledger) loose: Vec<(u64, u64, &'l Value)>,
     /// Requests by connection and id, the latest last.
@@ -145,7 +145,7 @@ impl<'l> Reader<'l> {
                     .unwrap_or("the program canceled the call");
                 self.end(
                     at,
-                    Ended {
+                    ExchangeEnd {
                         ms,
                         entry,
                         answer: None,
@@ -163,7 +163,7 @@ impl<'l> Reader<'l> {
         self.by_id.entry((mcp.connection, id.clone())).or_default().push(at);
         self.by_seq.entry(seq).or_default().push(at);
         self.open.entry(mcp.connection).or_default().insert(at);
-        self.requests.push(Asked { seq, ms, mcp, id, message, before: Vec::new(), end: None });
+        self.requests.push(McpExchange { seq, ms, mcp, id, message, before: Vec::new(), end: None });
     }
 
     fn latest_open(&self, connection: u64, id: &str) -> Option<usize> {
@@ -183,7 +183,7 @@ impl<'l> Reader<'l> {
     fn answered(&mut self, entry: &'l Entry, mcp: &Mcp, message: &'l Value) {
         let (result, error) = (message.get("result"), message.get("error"));
         if result.is_none() && error.is_none() {
-            self.told(entry.seq, mcp, message);
+            self.on_response(entry.seq, mcp, message);
             return;
         }
         let Some(at) = message.get("id").and_then(|id| self.request_of(mcp, &json::canonical(id))) else { return };
@@ -209,11 +209,11 @@ impl<'l> Reader<'l> {
             _ => ("ok", None),
         };
         let answer = Some(message);
-        self.end(at, Ended { ms: entry.ms, entry, answer, status: status.to_owned(), result, is_final: true });
+        self.end(at, ExchangeEnd { ms: entry.ms, entry, answer, status: status.to_owned(), result, is_final: true });
     }
 
     /// A message of the server that answers nothing. It belongs to the request that it came with, or to the last that waits.
-    fn told(&mut self, seq: u64, mcp: &Mcp, message: &'l Value) {
+    fn on_response(&mut self, seq: u64, mcp: &Mcp, message: &'l Value) {
         let here = mcp.reply_to.and_then(|seq| self.by_seq.get(&seq)?.last().copied());
         let waiting = || self.open.get(&mcp.connection)?.last().copied();
         match here.or_else(waiting) {
@@ -250,12 +250,12 @@ impl<'l> Reader<'l> {
         for at in all {
             if self.requests[at].end.is_none() {
                 let status = status.to_owned();
-                self.end(at, Ended { ms: entry.ms, entry, answer: None, status, result: result(), is_final });
+                self.end(at, ExchangeEnd { ms: entry.ms, entry, answer: None, status, result: result(), is_final });
             }
         }
     }
 
-    fn end(&mut self, at: usize, end: Ended<'l>) {
+    fn end(&mut self, at: usize, end: ExchangeEnd<'l>) {
         let request = &mut self.requests[at];
         let problem = end.result.as_ref().and_then(|result| result.error.as_ref());
         if let (Some(problem), Some(server)) = (problem, self.out.servers.get_mut(&request.mcp.server)) {
@@ -309,7 +309,7 @@ impl<'l> Reader<'l> {
     }
 }
 
-impl Asked<'_> {
+impl McpExchange<'_> {
     pub(in crate::ledger) fn method(&self) -> &str {
         self.message.get("method").and_then(Value::as_str).unwrap_or_default()
     }

@@ -185,8 +185,8 @@ impl Reader<'_> {
             names::offered(tool, &mut offered);
         }
         let (parent, own) = self.parent(seq, interface, rest, &blobs, &messages);
-        let said = |blob: &Blob| self.known.get(&(interface, *blob)).and_then(|known| known.message.clone());
-        let added: Vec<Message> = own.iter().filter_map(said).collect();
+        let message_of = |blob: &Blob| self.known.get(&(interface, *blob)).and_then(|known| known.message.clone());
+        let added: Vec<Message> = own.iter().filter_map(message_of).collect();
         let has_tools = !offered.is_empty()
             || match parts.get("tools") {
                 Some(BodyPart::List(tools)) => !tools.is_empty(),
@@ -335,10 +335,10 @@ impl Reader<'_> {
     /// Of exchanges with equal requests, the one whose reply comes next in the request, else the latest that nothing
     /// continues.
     fn likeliest(&self, interface: Interface, ends: &[usize], next: &[Blob]) -> Option<usize> {
-        let said = |blob: &Blob| self.known.get(&(interface, *blob)).and_then(|known| known.message.as_ref());
+        let message_of = |blob: &Blob| self.known.get(&(interface, *blob)).and_then(|known| known.message.as_ref());
         let ids: BTreeSet<&str> =
-            next.iter().filter_map(said).flat_map(Message::calls).filter_map(|call| call.id.as_deref()).collect();
-        let first = next.iter().find_map(said);
+            next.iter().filter_map(message_of).flat_map(Message::calls).filter_map(|call| call.id.as_deref()).collect();
+        let first = next.iter().find_map(message_of);
         let is_echo = |at: &&usize| {
             let Some((reply, _)) = self.out.exchanges[**at].reply() else { return false };
             let mut known = reply.calls().filter_map(|call| call.id.as_deref()).peekable();
@@ -362,8 +362,8 @@ impl Reader<'_> {
 
     /// The latest exchange of which a request has a call. Ids that were used twice do not count.
     fn latest_with_calls(&self, interface: Interface, blobs: &[Blob]) -> Option<usize> {
-        let said = blobs.iter().filter_map(|blob| self.known.get(&(interface, *blob))?.message.as_ref());
-        let ids = said.flat_map(|message| {
+        let message_of = blobs.iter().filter_map(|blob| self.known.get(&(interface, *blob))?.message.as_ref());
+        let ids = message_of.flat_map(|message| {
             let calls = message.calls().filter_map(|call| call.id.as_deref());
             calls.chain(message.answers().filter_map(|answer| answer.id.as_deref())).collect::<Vec<_>>()
         });

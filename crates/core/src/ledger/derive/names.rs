@@ -11,11 +11,11 @@ use serde_json::Value;
 pub(super) type Tool = (String, String);
 
 pub(super) struct Names {
-    by_name: BTreeMap<String, Vec<Meant>>,
+    by_name: BTreeMap<String, Vec<Candidate>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Meant {
+struct Candidate {
     tool: Tool,
     /// The name says which server.
     has_server: bool,
@@ -28,7 +28,7 @@ fn plain(name: &str) -> String {
 
 impl Names {
     pub(super) fn new(tools: &BTreeSet<Tool>) -> Self {
-        let mut by_name: BTreeMap<String, Vec<Meant>> = BTreeMap::new();
+        let mut by_name: BTreeMap<String, Vec<Candidate>> = BTreeMap::new();
         for tool in tools {
             let (server, name) = (plain(&tool.0), plain(&tool.1));
             let forms = [
@@ -41,7 +41,7 @@ impl Names {
             for (form, has_server) in forms {
                 let all = by_name.entry(form).or_default();
                 if !all.iter().any(|known| known.tool == *tool) {
-                    all.push(Meant { tool: tool.clone(), has_server });
+                    all.push(Candidate { tool: tool.clone(), has_server });
                 }
             }
         }
@@ -58,7 +58,7 @@ impl Names {
                 same.into_iter().any(|other| other.has_server && other.tool == *tool)
             })
         };
-        let keep = |one: &&Meant| one.has_server || !is_offered_with_server(&one.tool);
+        let keep = |one: &&Candidate| one.has_server || !is_offered_with_server(&one.tool);
         meant.iter().filter(keep).map(|one| one.tool.clone()).collect()
     }
 }

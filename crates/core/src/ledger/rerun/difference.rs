@@ -53,7 +53,7 @@ fn walk<'v>(pointer: String, recorded: Option<&'v Value>, now: Option<&'v Value>
 }
 
 /// The first difference in full, and how many more there are. `None` if there is none.
-pub(super) fn told(recorded: &Value, now: &Value) -> Option<String> {
+pub(super) fn describe(recorded: &Value, now: &Value) -> Option<String> {
     let all = differences(recorded, now);
     let (first, more) = all.split_first()?;
     let mut lines = vec![format!("the first difference is at {}", place(&first.pointer))];
@@ -124,30 +124,30 @@ mod tests {
         let old = json!({ "arguments": { "order_id": "A1" }, "name": "find" });
         let new = json!({ "arguments": { "id": "A1" }, "name": "find" });
         assert_eq!(
-            told(&old, &new).unwrap(),
+            describe(&old, &new).unwrap(),
             "the first difference is at /arguments/id\n  recorded: nothing\n  now:      \"A1\"\n\
              one more difference is at /arguments/order_id"
         );
-        assert_eq!(told(&old, &old), None);
+        assert_eq!(describe(&old, &old), None);
         assert_eq!(
-            told(&json!([1, 2, 3]), &json!([1, 5, 6, 7])).unwrap(),
+            describe(&json!([1, 2, 3]), &json!([1, 5, 6, 7])).unwrap(),
             "the first difference is at /1\n  recorded: 2\n  now:      5\n2 more differences, the next at /2"
         );
-        assert!(told(&json!({ "a/b": 1 }), &json!({ "a/b": 1.5 })).unwrap().contains("at /a~1b\n"));
-        assert_eq!(told(&json!({ "a": 1 }), &json!({ "a": 1.0 })), None);
+        assert!(describe(&json!({ "a/b": 1 }), &json!({ "a/b": 1.5 })).unwrap().contains("at /a~1b\n"));
+        assert_eq!(describe(&json!({ "a": 1 }), &json!({ "a": 1.0 })), None);
     }
 
     #[test]
-    fn of_long_texts_the_lines_that_differ_are_told() {
+    fn long_texts_show_the_lines_that_differ() {
         let old = json!({ "system": format!("You help.\nBe brief.\n{}\nThe end.", "x".repeat(300)) });
         let new = json!({ "system": format!("You help.\nBe brief and kind.\nAsk.\n{}\nThe end.", "x".repeat(300)) });
         assert_eq!(
-            told(&old, &new).unwrap(),
+            describe(&old, &new).unwrap(),
             "the first difference is at /system\n  line 2:\n  - Be brief.\n  + Be brief and kind.\n  + Ask."
         );
         let (old, new) = (format!("{}old{}", "a".repeat(200), "b".repeat(300)), format!("{}new", "a".repeat(200)));
-        let told = told(&json!(old), &json!(new)).unwrap();
-        assert!(told.starts_with("the first difference is at the whole value\n  line 1:\n  - …aaaa"), "{told}");
-        assert!(told.lines().all(|line| line.chars().count() < 200), "{told}");
+        let text = describe(&json!(old), &json!(new)).unwrap();
+        assert!(text.starts_with("the first difference is at the whole value\n  line 1:\n  - …aaaa"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() < 200), "{text}");
     }
 }

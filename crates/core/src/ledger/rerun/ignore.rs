@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_ignored_says_why() {
+    fn an_invalid_ignore_rule_says_why() {
         assert!(Ignore::new("a", None).unwrap_err().contains("must begin with `/`"));
         assert!(Ignore::new("", None).unwrap_err().contains("nothing would be compared"));
         assert!(Ignore::new("/a", Some("(")).unwrap_err().contains("regex"));

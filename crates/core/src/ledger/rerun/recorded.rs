@@ -32,12 +32,12 @@ pub(super) enum Of {
         request: usize,
         response: Option<usize>,
     },
-    Mcp(Asked),
+    Mcp(McpRequest),
 }
 
 /// A request to a server.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Asked {
+pub(super) struct McpRequest {
     pub(super) server: String,
     pub(super) method: String,
     /// What is compared of the parameters.
@@ -84,15 +84,15 @@ pub(super) fn is_compared(method: &str) -> bool {
 
 /// All requests of a ledger that a rerun may repeat.
 #[derive(Debug, Default)]
-pub(super) struct World {
+pub(super) struct RecordedRequests {
     pub(super) requests: Vec<Recorded>,
     /// Requests that are answered and not required, by server and method.
-    pub(super) others: BTreeMap<(String, String), Vec<Asked>>,
+    pub(super) others: BTreeMap<(String, String), Vec<McpRequest>>,
     /// What servers sent by themselves, with the entries, by server and connection.
     pub(super) loose: BTreeMap<String, BTreeMap<u64, Vec<(u64, Value)>>>,
 }
 
-impl World {
+impl RecordedRequests {
     pub(super) fn read(ledger: &Ledger, keys: &mut Keys, rules: &Rules) -> Self {
         let mut out = Self::default();
         out.model(ledger, keys, rules);
@@ -151,7 +151,7 @@ impl World {
             };
             let id = request.message.get("id").cloned().unwrap_or_default();
             let key = key::mcp(&server, &method, &params);
-            let asked = Asked { server, method, params, id, entries, reply };
+            let asked = McpRequest { server, method, params, id, entries, reply };
             if is_compared(&asked.method) {
                 self.requests.push(Recorded { key, start: request.seq, end, is_required: true, of: Of::Mcp(asked) });
             } else {
@@ -161,7 +161,7 @@ impl World {
     }
 }
 
-fn ended(end: &mcp::Ended<'_>) -> McpEnd {
+fn ended(end: &mcp::ExchangeEnd<'_>) -> McpEnd {
     if let Some(answer) = end.answer {
         return McpEnd::Reply(answer.clone());
     }

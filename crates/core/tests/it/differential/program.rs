@@ -60,7 +60,7 @@ fn shown(trace: &Trace) -> String {
 }
 
 #[test]
-fn the_trace_from_the_ledgers_is_what_the_script_says() {
+fn the_trace_derived_from_ledgers_matches_the_script() {
     let start = number("DIFFERENTIAL_SEED", 0);
     // A conversation costs about twenty times as much as a case of a gate.
     for seed in start..start + (number("DIFFERENTIAL_CASES", FEW) / 20).max(FEW) {

@@ -34,7 +34,7 @@ fn calls_are_unknown_without_a_message_of_the_model() {
 }
 
 #[test]
-fn a_sample_without_messages_keeps_what_else_is_known() {
+fn a_sample_without_messages_keeps_its_other_data() {
     let text = r#"{"id": 1, "epoch": 1, "input": "", "target": "", "messages": [], "output": {"model": "m", "choices": [
         {"message": {"role": "assistant", "content": "Sent."}, "stop_reason": "stop"}]},
         "model_usage": {"m": {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}}}"#;

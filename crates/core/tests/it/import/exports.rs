@@ -22,7 +22,7 @@ fn fixtures() {
 }
 
 #[test]
-fn formats_are_recognized_by_what_only_they_have() {
+fn formats_are_recognized_by_unique_keys() {
     for (text, expected) in [
         (
             r#"[{"role": "user", "content": "Hi"}, {"role": "tool", "content": [{"type": "tool-result", "toolCallId": "a", "toolName": "f", "output": {"type": "text", "value": "x"}}]}]"#,
@@ -60,7 +60,7 @@ fn formats_are_recognized_by_what_only_they_have() {
 }
 
 #[test]
-fn the_kind_of_a_span_may_be_apart_from_its_attributes() {
+fn the_kind_of_a_span_may_be_outside_its_attributes() {
     let span = |kind: &str, id: &str, name: &str, attributes: serde_json::Value| {
         json!({ "name": name, "span_kind": kind, "context": { "trace_id": "ab", "span_id": id }, "parent_id": null,
             "start_time": "2026-01-01T00:00:00+00:00", "end_time": "2026-01-01T00:00:01+00:00", "status_code": "OK", "attributes": attributes })
@@ -78,7 +78,7 @@ fn the_kind_of_a_span_may_be_apart_from_its_attributes() {
 }
 
 #[test]
-fn what_could_be_a_call_and_is_not_understood_is_refused() {
+fn an_unreadable_possible_call_is_rejected() {
     for (format, text, expected) in [
         (
             Format::VercelAi,

@@ -65,7 +65,7 @@ fn conversations_are_recognized_by_their_messages() {
 }
 
 #[test]
-fn what_is_not_understood_is_refused_with_its_path() {
+fn unreadable_parts_are_rejected_with_their_path() {
     let cases = [
         (
             r#"[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": [{"type": "text", "text": "x"}, {"type": "tool_use", "id": "a", "name": "f", "input": {}}]}]"#,

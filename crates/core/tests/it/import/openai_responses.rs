@@ -59,7 +59,7 @@ fn exchanges_are_recognized_by_their_items() {
 }
 
 #[test]
-fn what_is_not_understood_is_refused_with_its_path() {
+fn unreadable_parts_are_rejected_with_their_path() {
     let cases = [
         (
             r#"[{"role": "user", "content": "Hi"}, {"type": "levitation_call", "id": "a"}]"#,

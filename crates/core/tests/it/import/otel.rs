@@ -165,7 +165,7 @@ fn a_failure_in_one_delivery_of_a_span_stays() {
 }
 
 #[test]
-fn different_spans_with_the_same_id_are_refused_or_kept_apart() {
+fn different_spans_with_the_same_id_are_rejected_or_kept_separate() {
     let span = tool("1", "", r#"{"n": 1}"#);
     let open = {
         let mut span = span.clone();

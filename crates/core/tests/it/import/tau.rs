@@ -75,7 +75,7 @@ fn results_are_recognized_by_their_keys() {
 }
 
 #[test]
-fn what_is_not_understood_is_refused_with_its_path() {
+fn unreadable_parts_are_rejected_with_their_path() {
     let tau2 = |message: &str| format!(r#"{{"task_id": "t", "messages": [{{"role": "user"}}, {message}]}}"#);
     let cases = [
         (

@@ -106,7 +106,7 @@ fn calls(derived: &Derived) -> Vec<(String, Option<Witness>, Option<ErrorKind>)>
 }
 
 #[test]
-fn without_a_model_request_nobody_knows_who_called() {
+fn without_a_model_request_the_caller_is_unknown() {
     let mut tape = Tape::new();
     tape.call(1, "refund", json!({ "order": 7 })).answer(1, "done");
     let derived = tape.derive();
@@ -152,7 +152,7 @@ fn a_repetition_is_not_taken_for_a_call_that_was_refused() {
 }
 
 #[test]
-fn what_the_model_was_shown_instead_is_marked() {
+fn a_result_that_the_program_changed_is_marked() {
     let mut tape = Tape::new();
     let reply = [("a", "shop__refund", json!({}))];
     tape.ask(json!([user("go")])).says(None, &reply);
@@ -269,7 +269,7 @@ fn a_thread_is_continued_by_the_id_of_its_last_reply() {
 }
 
 #[test]
-fn tools_in_the_middle_of_a_conversation_are_offered_and_say_nothing() {
+fn tools_offered_mid_conversation_are_not_messages() {
     let mut tape = Tape::new();
     let tools =
         json!([{ "type": "namespace", "name": "mcp__shop", "tools": [{ "type": "function", "name": "refund" }] }]);

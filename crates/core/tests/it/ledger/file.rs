@@ -126,7 +126,7 @@ fn ledger() -> impl Strategy<Value = Ledger> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_back(ledger in ledger()) {
+    fn a_written_ledger_is_read_back(ledger in ledger()) {
         let lines = ledger.to_lines();
         let read = Ledger::read(&lines).unwrap();
         prop_assert_eq!(&read.entries, &ledger.entries, "{}", lines);

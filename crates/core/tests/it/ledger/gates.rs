@@ -66,7 +66,7 @@ fn verdicts(trace: &Trace) -> Vec<(&'static str, Verdict)> {
 }
 
 #[test]
-fn a_recording_that_is_not_whole_is_unassessable_in_every_gate() {
+fn an_incomplete_recording_is_unassessable_in_every_gate() {
     let names =
         ["expect", "trajectory", "trajectory_axes", "golden_path", "recovery", "narrative", "stability", "reliability"];
     let all = |verdict: Verdict| names.map(|name| (name, verdict)).to_vec();
@@ -76,12 +76,12 @@ fn a_recording_that_is_not_whole_is_unassessable_in_every_gate() {
     assert!(verdicts(&whole()).iter().all(|(_, verdict)| *verdict != Verdict::Unassessable));
     let GateFile { expect, gates, .. } = load(GATES);
     for check in judge::run(&expect, &gates, &cut()) {
-        assert_eq!(check.failures[0].reason, "not assessable: the recording is not whole: interrupted");
+        assert_eq!(check.failures[0].reason, "not assessable: the recording is incomplete: interrupted");
     }
 }
 
 #[test]
-fn score_does_not_absorb_or_skip_a_recording_that_is_not_whole() {
+fn score_does_not_absorb_or_skip_an_incomplete_recording() {
     let scored = |gates: &str, group: Option<&str>| {
         let scorer = Scorer::new(Some(load(gates)), None).unwrap();
         let trace = cut();
@@ -125,15 +125,15 @@ fn a_refused_call_is_not_done() {
     assert_eq!(verdict, Verdict::Fail, "{reasons:?}");
     // Nothing was injected and no server failed; and a refused call is no recovery.
     let fault = json!({ "name": "down", "kind": "hang", "effect": "timeout", "ms": 3000 });
-    let mut struck = envelope(json!({ "exit": 0 }));
-    struck["tool_results"][0] =
+    let mut hit = envelope(json!({ "exit": 0 }));
+    hit["tool_results"][0] =
         json!({ "is_error": true, "content": [], "fault": fault, "error": { "kind": "timeout", "message": "late" } });
-    struck["tool_calls"][1]["turn"] = json!(2);
+    hit["tool_calls"][1]["turn"] = json!(2);
     let gate = "recovery: { require_call: true }\n";
-    assert_eq!(judged(gate, &read(struck.clone())).0, Verdict::Pass);
-    struck["tool_results"][1] =
+    assert_eq!(judged(gate, &read(hit.clone())).0, Verdict::Pass);
+    hit["tool_results"][1] =
         json!({ "is_error": true, "content": [], "error": { "kind": "refused", "message": "no" } });
-    assert_eq!(judged(gate, &read(struck)).0, Verdict::Fail);
+    assert_eq!(judged(gate, &read(hit)).0, Verdict::Fail);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A program that runs again: what is recognized, what is a divergence, and what it is told.
 
-use mcptest_core::ledger::rerun::{Asked, Ignore, McpEnd, Rerun, Step};
+use mcptest_core::ledger::rerun::{Ignore, McpEnd, Rerun, RerunRequest, Step};
 use mcptest_core::ledger::{Body, End, Entry, Interface, Ledger, Mcp, Message, Part, Request, Response, Side, What};
 use mcptest_core::redact::Redactor;
 use proptest::prelude::*;
@@ -57,7 +57,7 @@ fn outcome(step: &Step<'_>) -> &'static str {
 /// Sends what a ledger has, after `edit`, until something else than an answer comes.
 fn play(rerun: &mut Rerun, ledger: &Ledger, mut edit: impl FnMut(&mut Value) -> bool) -> Option<&'static str> {
     for entry in &ledger.entries {
-        let asked: Option<Asked> = match &entry.what {
+        let asked: Option<RerunRequest> = match &entry.what {
             What::Request(request) => {
                 let mut request = whole(ledger, request);
                 if let Body::Json { rest, .. } = &mut request.body
@@ -120,7 +120,7 @@ fn the_same_requests_are_all_answered_and_happened_as_recorded() {
 }
 
 #[test]
-fn a_renamed_argument_is_told_with_its_place() {
+fn a_renamed_argument_is_reported_with_its_path() {
     let told = diverged(&recorded(), |message| {
         if let Some(Value::Object(args)) = message.pointer_mut("/params/arguments")
             && let Some(cents) = args.remove("cents")
@@ -136,7 +136,7 @@ fn a_renamed_argument_is_told_with_its_place() {
 }
 
 #[test]
-fn a_changed_prompt_is_told_with_both_texts() {
+fn a_changed_prompt_is_reported_with_both_texts() {
     let told = diverged(&recorded(), |message| {
         if let Some(text) = message.pointer_mut("/messages/0/content") {
             *text = json!("refund order 8");
@@ -150,7 +150,7 @@ fn a_changed_prompt_is_told_with_both_texts() {
 }
 
 #[test]
-fn what_no_longer_comes_is_a_divergence() {
+fn a_missing_request_is_a_divergence() {
     let is_refund = |message: &Value| message.pointer("/params/name") == Some(&json!("refund"));
     // The last request is held back, and what is missing never comes.
     assert_eq!(
@@ -238,7 +238,7 @@ fn questions_on_the_side_may_be_missing() {
     assert_eq!(rerun.diverged(), None);
     let happened = rerun.happened(None);
     assert_eq!(happened.entries.len(), ledger.entries.len() - 2);
-    // Asked differently, it is something else.
+    // RerunRequest differently, it is something else.
     let told = diverged(&ledger, |message| {
         if message.get("model") == Some(&json!("small")) {
             message["model"] = json!("large");
@@ -249,7 +249,7 @@ fn questions_on_the_side_may_be_missing() {
 }
 
 #[test]
-fn handshakes_and_lists_are_answered_as_often_as_they_are_asked() {
+fn handshakes_and_lists_are_answered_any_number_of_times() {
     let mut rerun = rerun(&recorded());
     let list = json!({ "id": 3, "method": "tools/list" });
     for _ in 0..3 {
@@ -290,7 +290,7 @@ fn messages_inside_a_call_are_sent_again_and_others_in_their_session() {
 }
 
 #[test]
-fn what_the_user_ignores_is_not_compared() {
+fn ignored_parts_are_not_compared() {
     let ledger = recorded();
     let ignored = vec![
         Ignore::new("/messages/0/content", Some("order [0-9]+")).unwrap(),
@@ -312,7 +312,7 @@ fn what_the_user_ignores_is_not_compared() {
 }
 
 #[test]
-fn secrets_are_compared_by_their_names_and_never_told() {
+fn secrets_are_compared_by_name_and_never_shown() {
     let secret = |value: &str| Redactor::new([("SHOP_TOKEN".to_owned(), value.to_owned())]);
     let with = |value: &str| {
         let mut tape = Tape::new();
@@ -332,7 +332,7 @@ fn secrets_are_compared_by_their_names_and_never_told() {
 }
 
 #[test]
-fn answers_of_servers_that_were_started_anew_replace_the_recorded_ones() {
+fn answers_of_restarted_servers_replace_the_recorded_ones() {
     let ledger = recorded();
     let mut rerun = rerun(&ledger);
     assert_eq!(play(&mut rerun, &ledger, |_| true), None);

@@ -88,7 +88,7 @@ fn max_extra_counts_the_extra_calls_of_the_best_order() {
 }
 
 #[test]
-fn wrong_positions_are_reported_from_what_is_unmatched_in_the_turn() {
+fn wrong_positions_are_reported_from_unmatched_calls_of_the_turn() {
     let calls =
         json!([{ "name": "a", "args": { "exact": { "x": 1 } } }, { "name": "b" }, { "name": "c" }, { "name": "d" }]);
     let trace = json!([[1, "z", {}], [1, "a", { "x": 2 }], [1, "c", {}], [2, "b", {}], [2, "e", {}]]);

@@ -13,7 +13,7 @@ use mcptest_core::trace::FaultKind;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::super::fault::Struck;
+use super::super::fault::ActiveFault;
 use super::super::listen::Body;
 use super::Tape;
 use super::stdio::json_response;
@@ -41,29 +41,29 @@ impl Drop for Left<'_> {
 }
 
 /// What a client gets instead of the server's reply; `None` to send the call on. The call is entered already.
-pub(super) async fn strike(
-    mut struck: Struck,
+pub(super) async fn inject(
+    mut active: ActiveFault,
     tape: &Tape,
     connection: u64,
     seq: u64,
     id: &Value,
 ) -> Option<Response<Body>> {
-    struck.seq = Some(seq);
+    active.seq = Some(seq);
     let key = id.to_string();
     let mut left = Left { tape, connection, seq: Some(seq) };
-    let reply = match struck.fault.kind {
+    let reply = match active.fault.kind {
         FaultKind::Slow => {
-            let wait = Duration::from_millis(struck.fault.delay_ms);
+            let wait = Duration::from_millis(active.fault.delay_ms);
             tokio::select! {
                 () = sleep(wait) => {}
                 () = tape.recorder.faults().canceled(&tape.server, &key) => {
                     left.seq = None;
-                    drop(struck);
+                    drop(active);
                     return std::future::pending().await;
                 }
             }
             left.seq = None;
-            struck.delayed();
+            active.delayed();
             return None;
         }
         FaultKind::Error => json!({ "error": { "code": -32_603, "message": "internal error" } }),
@@ -79,7 +79,7 @@ pub(super) async fn strike(
             // Withheld until the program cancels the call, closes the connection, or is stopped.
             tape.recorder.faults().canceled(&tape.server, &key).await;
             left.seq = None;
-            drop(struck);
+            drop(active);
             return std::future::pending().await;
         }
     };

@@ -26,12 +26,12 @@ use super::shim::PROTOCOL;
 use super::stdio::failure;
 use super::{Gateway, Gateways, Tape, captured, message, relay};
 use crate::mcp::MAX_LINE;
-use crate::mcp::lines::{LAST_WORDS, LineReader};
-use crate::mcp::server::{EXIT_GRACE, last_words};
+use crate::mcp::lines::{DRAIN_GRACE, LineReader};
+use crate::mcp::server::{EXIT_GRACE, stderr_tail};
 use crate::process::Spawned;
 
 const FAULTS: &str =
-    "a fault is to strike this server, and `mcptest shim` cannot inject it: connect over HTTP, with MCPTEST_MCP_CONFIG";
+    "a fault targets this server, and `mcptest shim` cannot inject it: connect over HTTP, with MCPTEST_MCP_CONFIG";
 
 const LEFT: &str = "the program closed the connection";
 
@@ -49,7 +49,7 @@ pub(super) fn upgrade(gateways: &Gateways, gateway: &Gateway, request: Request<I
         Gateway::Remote(remote) => Some(&remote.tape),
         Gateway::Recorded(_) => None,
     };
-    if tape.is_some_and(|tape| tape.recorder.faults().may_strike(&tape.server)) {
+    if tape.is_some_and(|tape| tape.recorder.faults().targets_server(&tape.server)) {
         return plain(StatusCode::NOT_IMPLEMENTED, FAULTS);
     }
     let upgraded = hyper::upgrade::on(request);
@@ -122,7 +122,7 @@ async fn serve(tape: &Tape, connection: u64, spawned: Spawned, io: Io, mut closi
             let copied = pump(stdout, &mut to_program, tape, connection, Side::Server, &pending);
             let gone = async {
                 if exit.wait_for(Option::is_some).await.is_ok() {
-                    sleep(LAST_WORDS).await;
+                    sleep(DRAIN_GRACE).await;
                 }
             };
             tokio::select! {
@@ -141,7 +141,7 @@ async fn serve(tape: &Tape, connection: u64, spawned: Spawned, io: Io, mut closi
         let why = tokio::select! {
             () = &mut down => has_left.load(Ordering::Relaxed).then_some(LEFT),
             () = left => {
-                let _ = timeout(LAST_WORDS, &mut down).await;
+                let _ = timeout(DRAIN_GRACE, &mut down).await;
                 Some(LEFT)
             }
             () = closed(&mut closing) => Some("the recording ended"),
@@ -153,8 +153,8 @@ async fn serve(tape: &Tape, connection: u64, spawned: Spawned, io: Io, mut closi
     let _ = to_program.shutdown().await;
     let why = match (why, child.exit_within(EXIT_GRACE).await) {
         (Some(why), _) => why.to_owned(),
-        (None, Some(status)) => format!("the server exited ({status}){}", last_words(&child.stderr().await)),
-        (None, None) => format!("the server closed its standard output{}", last_words(&child.stderr().await)),
+        (None, Some(status)) => format!("the server exited ({status}){}", stderr_tail(&child.stderr().await)),
+        (None, None) => format!("the server closed its standard output{}", stderr_tail(&child.stderr().await)),
     };
     tape.server(connection, Message::End(why), None);
     child.end().await;

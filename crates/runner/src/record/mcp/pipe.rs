@@ -22,8 +22,8 @@ use super::super::capture::{Capture, MAX_KEPT};
 use super::envelope::Envelope;
 use super::{Tape, captured, message};
 use crate::mcp::MAX_LINE;
-use crate::mcp::lines::{LAST_WORDS, LineReader};
-use crate::mcp::server::{EXIT_GRACE, last_words};
+use crate::mcp::lines::{DRAIN_GRACE, LineReader};
+use crate::mcp::server::{EXIT_GRACE, stderr_tail};
 use crate::process::{Child, Spawned};
 
 /// After this time without a message a stream shows that it is alive.
@@ -175,7 +175,7 @@ impl Pipe {
     }
 
     /// Sends a message without a reply. Returns whether the child got it.
-    pub(super) async fn tell(self: &Arc<Self>, input: Input) -> bool {
+    pub(super) async fn notify(self: &Arc<Self>, input: Input) -> bool {
         self.send(input, None).await.is_some()
     }
 
@@ -221,7 +221,7 @@ impl Pipe {
             let line = [line.trim_ascii(), b"\n"].concat();
             if stdin.write_all(&line).await.is_err() || stdin.flush().await.is_err() {
                 // Usually the child has exited, and its last replies are still to be read. Let the reader report that.
-                sleep(LAST_WORDS).await;
+                sleep(DRAIN_GRACE).await;
                 pipe.routing().waiting.remove(&key);
             }
             Some(key)
@@ -267,7 +267,7 @@ impl Pipe {
         {
             let gone = async {
                 if exit.wait_for(Option::is_some).await.is_ok() {
-                    sleep(LAST_WORDS).await;
+                    sleep(DRAIN_GRACE).await;
                 }
             };
             tokio::pin!(gone);
@@ -344,7 +344,7 @@ impl Pipe {
             Some(status) => (format!("the server exited ({status})"), self.child.stderr().await),
             None => ("the server closed its standard output".to_owned(), self.child.stderr().await),
         };
-        self.finish(&why, &last_words(&stderr));
+        self.finish(&why, &stderr_tail(&stderr));
         self.child.kill();
     }
 

@@ -21,7 +21,7 @@ use crate::mcp::negotiation::MODERN;
 use crate::mcp::{Endpoint, MAX_LINE};
 
 /// A request of the program.
-struct Asked {
+struct PendingRequest {
     number: i64,
     seq: u64,
     method: String,
@@ -33,7 +33,7 @@ struct Relay<'a> {
     exchange: Arc<Exchange>,
     http: Http,
     /// Requests without a reply, by their id.
-    asked: BTreeMap<String, Asked>,
+    asked: BTreeMap<String, PendingRequest>,
     repeated: HeaderArgs,
     failures: mpsc::UnboundedSender<(String, Failure)>,
 }
@@ -111,7 +111,7 @@ impl Relay<'_> {
         if let (true, Some(id), Some(method)) = (envelope.is_request(), id, envelope.method) {
             let (number, reply) = self.exchange.request();
             routed["id"] = number.into();
-            self.asked.insert(id.clone(), Asked { number, seq, method });
+            self.asked.insert(id.clone(), PendingRequest { number, seq, method });
             let failures = self.failures.clone();
             tokio::spawn(async move {
                 if let Ok((Reply::Failed(failure), _)) = reply.await {

@@ -15,7 +15,7 @@ use reqwest::{Client, Url};
 use serde_json::Value;
 
 use super::super::capture::{self, Capture, Kind, MAX_KEPT};
-use super::super::fault::Struck;
+use super::super::fault::ActiveFault;
 use super::super::listen::{Body, plain};
 use super::super::model::{client_builder, end_to_end, innermost, learn, text, wants_websocket};
 use super::super::tap::{Resumed, Tap, Tapped, collect};
@@ -96,8 +96,8 @@ impl Remote {
         learn(&self.tape.recorder, &head.headers, None);
         match self.collect(&head, body).await {
             Ok((exchange, body)) => {
-                if let (Some((id, struck)), Some(&seq)) = (exchange.strike(), exchange.seq.get())
-                    && let Some(response) = fault::strike(struck, &self.tape, exchange.connection, seq, &id).await
+                if let (Some((id, active)), Some(&seq)) = (exchange.fault(), exchange.seq.get())
+                    && let Some(response) = fault::inject(active, &self.tape, exchange.connection, seq, &id).await
                 {
                     return response;
                 }
@@ -206,9 +206,9 @@ struct Exchange {
 
 impl Exchange {
     /// The id of the call, and the fault that hits it.
-    fn strike(&self) -> Option<(Value, Struck)> {
+    fn fault(&self) -> Option<(Value, ActiveFault)> {
         let (id, tool) = self.call.as_ref()?;
-        Some((id.clone(), self.tape.recorder.faults().strike_call(&self.tape.server, tool)?))
+        Some((id.clone(), self.tape.recorder.faults().fault_for_call(&self.tape.server, tool)?))
     }
 
     /// Enters what the program sent. A batch is entered message by message.

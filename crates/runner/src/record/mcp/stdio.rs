@@ -123,13 +123,13 @@ impl Stdio {
         let input = match input {
             Input::Whole(text) if envelope.is("tools/call") && envelope.is_request() => {
                 let called = fault::call(&text);
-                let struck = called
+                let active = called
                     .as_ref()
-                    .and_then(|(_, tool)| self.tape.recorder.faults().strike_call(&self.tape.server, tool));
-                match (called, struck) {
-                    (Some((id, _)), Some(struck)) => {
+                    .and_then(|(_, tool)| self.tape.recorder.faults().fault_for_call(&self.tape.server, tool));
+                match (called, active) {
+                    (Some((id, _)), Some(active)) => {
                         let (seq, connection) = pipe.enter(&text);
-                        if let Some(response) = fault::strike(struck, &self.tape, connection, seq, &id).await {
+                        if let Some(response) = fault::inject(active, &self.tape, connection, seq, &id).await {
                             return response;
                         }
                         Input::Entered(text, seq)
@@ -198,7 +198,7 @@ impl Drop for Stdio {
 /// Passes a message to the child, and the reply to the client.
 async fn answer(pipe: &Arc<Pipe>, envelope: Envelope, input: Input, is_modern: bool) -> Response<Body> {
     if !envelope.is_request() {
-        let sent = pipe.tell(input).await;
+        let sent = pipe.notify(input).await;
         return if sent { empty(StatusCode::ACCEPTED) } else { lost(pipe, &Value::Null) };
     }
     let id = envelope.id.clone().unwrap_or_default();

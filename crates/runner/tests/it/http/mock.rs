@@ -172,7 +172,7 @@ async fn calls_at_the_same_time_get_their_own_replies() {
 }
 
 #[tokio::test]
-async fn a_call_that_hangs_times_out_and_is_cancelled_as_its_era_wants() {
+async fn a_hanging_call_times_out_and_is_canceled_as_its_era_requires() {
     for protocol in ERAS {
         let mock = Mock::start(&["say=recover-after:1"]).await;
         let connection = mock.remote(protocol).patient(500).open().await;
@@ -208,7 +208,7 @@ async fn a_reply_after_its_cancellation_is_counted_and_dropped() {
 }
 
 #[tokio::test]
-async fn an_answer_that_holds_no_reply_fails_its_call_at_once_and_no_other() {
+async fn a_response_without_a_reply_fails_only_its_call() {
     let faults = ["say=garbage", "größe=wrong-id", "shaped=drop"];
     for protocol in ERAS {
         let mock = Mock::start(&faults).await;
@@ -267,7 +267,7 @@ async fn a_flood_is_read_up_to_the_limit_and_refused_beyond() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_gone_fails_each_call() {
+async fn an_exited_server_fails_each_call() {
     let mock = Mock::start(&["say=crash"]).await;
     let address = mock.address;
     let connection = mock.remote(Protocol::Modern).open().await;

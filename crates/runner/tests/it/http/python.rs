@@ -81,7 +81,7 @@ async fn the_python_server_lists_and_calls_in_both_eras_with_streams_and_without
 }
 
 #[tokio::test]
-async fn a_python_server_that_asks_in_the_middle_of_a_call_is_declined_and_goes_on() {
+async fn a_request_of_a_python_server_during_a_call_is_declined_and_the_call_continues() {
     for set in ["sqlite", "time"] {
         let Some(interpreter) = interpreter(set) else { continue };
         let (_child, port) = start(&interpreter, "stream").await;

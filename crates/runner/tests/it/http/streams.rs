@@ -40,7 +40,7 @@ fn third(words: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_stream_that_the_server_closes_is_resumed_after_the_time_it_said() {
+async fn a_stream_that_the_server_closes_is_resumed_after_the_requested_time() {
     let closed = Arc::new(Mutex::new(None));
     let (sooner, waited) = (Arc::clone(&closed), Arc::new(Mutex::new(Vec::new())));
     let times = Arc::clone(&waited);
@@ -136,7 +136,7 @@ async fn a_stream_that_cannot_be_resumed_fails_the_call_and_says_why() {
 }
 
 #[tokio::test]
-async fn a_server_that_closes_every_stream_is_asked_slowly_and_not_after_the_time_limit() {
+async fn a_server_that_closes_every_stream_is_polled_slowly_until_the_time_limit() {
     let server = closing("id: 1\nretry: 0\n\n", |_| Answer::Whole(stream("id: 1\n\n"))).await;
     let connection = server.remote(Protocol::Legacy).patient(1000).open().await;
     let late = fails(ErrorKind::Timeout, None, "no answer within 1000 ms");
@@ -149,7 +149,7 @@ async fn a_server_that_closes_every_stream_is_asked_slowly_and_not_after_the_tim
 }
 
 #[tokio::test]
-async fn a_time_that_nobody_waits_is_ended_by_the_time_limit() {
+async fn a_long_retry_time_is_ended_by_the_time_limit() {
     let server = closing("id: 1\nretry: 99999999999999999999\n\n", |_| Answer::Whole(stream("id: 1\n\n"))).await;
     let connection = server.remote(Protocol::Legacy).patient(500).open().await;
     assert_eq!(plain(&connection, "echo").await, fails(ErrorKind::Timeout, None, "no answer within 500 ms"));
@@ -158,7 +158,7 @@ async fn a_time_that_nobody_waits_is_ended_by_the_time_limit() {
 }
 
 #[tokio::test]
-async fn the_era_without_sessions_resumes_nothing_and_opens_no_stream_of_its_own() {
+async fn the_era_without_sessions_resumes_nothing_and_opens_no_stream() {
     let server = Scripted::modern(|_| Answer::Whole(stream("id: 1\nretry: 1\n\n"))).await;
     let connection = server.remote(Protocol::Modern).open().await;
     let lost = fails(ErrorKind::Transport, None, "the server's stream ended without a reply");
@@ -174,7 +174,7 @@ fn answers(server: &Scripted) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn what_a_server_asks_on_its_own_is_answered_at_once() {
+async fn unsolicited_server_requests_are_answered_immediately() {
     // As official servers do that ask in the middle of a call: not in the answer to it, and the call waits for the answer.
     let server = Scripted::start(|request| {
         let ask = |id: i64, method: &str| {
@@ -237,7 +237,7 @@ async fn a_stream_of_the_servers_own_is_opened_again_and_brings_no_replies() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_say_whether_it_speaks_on_its_own_costs_little_time() {
+async fn a_server_that_never_answers_the_stream_request_costs_little_time() {
     let server = Scripted::start(|request| match request.method() {
         "" if asks_for_a_stream(request) => Answer::Open(Vec::new()),
         "tools/call" => Answer::Whole(stream(&format!("data: {}\n\n", saying(request, "hi")))),
@@ -265,7 +265,7 @@ async fn refusing(status: &'static str, body: &'static str, opens: &'static str,
 }
 
 #[tokio::test]
-async fn the_transport_before_streamable_http_is_named_with_what_to_do() {
+async fn the_legacy_sse_transport_is_reported_with_what_to_do() {
     let old = "server `far`: `url` is an endpoint of the HTTP+SSE transport (revision 2024-11-05), which mcptest does \
                not support\nhint: set `url` to the server's Streamable HTTP endpoint, often `/mcp` instead of `/sse`; if it has none, update the server, or start it over stdio with `command`";
     let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Method not allowed."}}"#;
@@ -289,7 +289,7 @@ async fn the_transport_before_streamable_http_is_named_with_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_server_that_asks_inside_the_answer_to_a_call_is_declined_and_goes_on() {
+async fn a_server_request_inside_a_response_is_declined_and_the_call_continues() {
     let server = Scripted::legacy(|request| {
         let elicit =
             json!({ "jsonrpc": "2.0", "id": "e", "method": "elicitation/create", "params": { "mode": "url" } });

@@ -114,7 +114,7 @@ async fn a_reply_may_come_as_an_event_of_any_shape() {
 }
 
 #[tokio::test]
-async fn a_whole_conversation_may_come_in_streams() {
+async fn every_response_may_be_a_stream() {
     let server = Scripted::start(|request| match handshake(request) {
         Answer::Whole(bytes) if !request.body["id"].is_null() => {
             let text = String::from_utf8(bytes).unwrap();
@@ -242,7 +242,7 @@ async fn a_token_in_a_header_is_not_shown_in_half() {
 }
 
 #[tokio::test]
-async fn an_error_of_the_protocol_is_one_whatever_its_status() {
+async fn a_protocol_error_counts_with_any_http_status() {
     let error = |id: Value| {
         let error = json!({ "code": -32020, "message": "Header mismatch" });
         json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string()
@@ -278,7 +278,7 @@ async fn a_method_that_a_modern_server_does_not_know_is_an_error_of_the_protocol
 }
 
 #[tokio::test]
-async fn a_session_that_is_gone_is_reported_and_not_opened_again() {
+async fn a_lost_session_is_reported_and_not_reopened() {
     let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}"#;
     let server =
         Scripted::legacy(move |_| http("404 Not Found", "Content-Type: application/json\r\n", error.as_bytes())).await;
@@ -322,7 +322,7 @@ async fn a_redirect_is_not_followed() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_no_reply_fails_the_call() {
+async fn a_response_that_is_not_a_reply_fails_the_call() {
     let transport = |message: &str| (ErrorKind::Transport, None, message.to_owned());
     assert_eq!(
         outcome(|_| http("200 OK", "Content-Type: text/html\r\n", b"<html>\n<p>Welcome</html>")).await,
@@ -349,7 +349,7 @@ async fn an_answer_that_is_no_reply_fails_the_call() {
 }
 
 #[tokio::test]
-async fn a_reply_with_a_duplicate_key_fails_the_call_whole_or_as_an_event() {
+async fn a_reply_with_a_duplicate_key_fails_the_call_as_json_or_as_an_event() {
     let reply = |request: &Request| {
         let reply = saying(request, "all good").to_string();
         reply.replacen("\"result\":{", "\"result\":{\"isError\":true,\"isError\":false,", 1)
@@ -433,7 +433,7 @@ async fn a_timeout_closes_the_connection_in_the_stateless_era() {
 }
 
 #[tokio::test]
-async fn a_call_that_its_caller_gives_up_is_cancelled() {
+async fn a_call_that_its_caller_drops_is_canceled() {
     let server = Scripted::modern(|_| Answer::Open(Vec::new())).await;
     let connection = server.remote(Protocol::Modern).open().await;
     let call = connection.call("echo", serde_json::Map::new());
@@ -443,7 +443,7 @@ async fn a_call_that_its_caller_gives_up_is_cancelled() {
 }
 
 #[tokio::test]
-async fn dropping_a_connection_drops_what_is_under_way() {
+async fn dropping_a_connection_drops_requests_in_progress() {
     let server = Scripted::legacy(|_| Answer::Open(Vec::new())).await;
     let connection = server.remote(Protocol::Legacy).open().await;
     let call = connection.call("echo", serde_json::Map::new());
@@ -454,7 +454,7 @@ async fn dropping_a_connection_drops_what_is_under_way() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_answer_the_end_of_its_session_holds_nobody_up() {
+async fn a_server_that_does_not_answer_the_end_of_its_session_blocks_nothing() {
     let server = Scripted::start(|request| match request.line.as_str() {
         "DELETE /mcp" => Answer::Open(Vec::new()),
         _ => handshake(request),
@@ -468,7 +468,7 @@ async fn a_server_that_does_not_answer_the_end_of_its_session_holds_nobody_up() 
 }
 
 #[tokio::test]
-async fn what_goes_over_the_wire_is_counted_raw() {
+async fn raw_traffic_is_counted() {
     let server = Scripted::legacy(|request| {
         let note = json!({ "jsonrpc": "2.0", "method": "notifications/progress" });
         Answer::Whole(stream(&format!("data: {note}\n\ndata: {}\n\n", saying(request, "é"))))
@@ -560,7 +560,7 @@ async fn why_a_server_could_not_be_connected_to_is_reported_with_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_speak_tls_is_reported() {
+async fn a_server_without_tls_is_reported() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let server = tokio::spawn(async move {
@@ -622,7 +622,7 @@ async fn two_different_refusals_are_both_reported() {
 }
 
 #[tokio::test]
-async fn nothing_that_can_be_printed_of_a_connection_holds_a_secret() {
+async fn no_printed_form_of_a_connection_has_a_secret() {
     let server = Scripted::legacy(|request| {
         let body = reply(request, &json!({ "content": [] }));
         http("200 OK", "Content-Type: application/json\r\n", body.to_string().as_bytes())

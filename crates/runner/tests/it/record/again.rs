@@ -86,7 +86,7 @@ fn report() -> Value {
 }
 
 #[tokio::test]
-async fn a_server_reports_and_asks_inside_of_its_call_again() {
+async fn recorded_notifications_and_requests_within_a_call_are_repeated() {
     let player = player(&asking());
     let proxy = Proxy::again(&player).await;
     let mut client = Raw::new(&proxy.url);
@@ -131,7 +131,7 @@ async fn clients_without_a_session_are_answered_too() {
 }
 
 #[tokio::test]
-async fn a_server_that_was_gone_is_gone_again() {
+async fn a_recorded_exit_of_a_server_is_repeated() {
     let gone = json!({ "mcp": { "server": "fake", "connection": 0, "from": "server", "message": { "end": "the server exited" } } });
     let entries = opened(vec![sent(&call(1, "die", json!({}))), gone]);
     let proxy = Proxy::again(&player(&entries)).await;
@@ -146,7 +146,7 @@ async fn a_server_that_was_gone_is_gone_again() {
 }
 
 #[tokio::test]
-async fn what_was_not_recorded_is_refused_and_so_is_all_after_it() {
+async fn an_unrecorded_request_and_everything_after_it_is_rejected() {
     let player = player(&opened(vec![sent(&call(1, "echo", json!({ "text": "hi" }))), got(&said(1, "hi"))]));
     let proxy = Proxy::again(&player).await;
     let mut client = Raw::new(&proxy.url);
@@ -269,7 +269,7 @@ async fn a_call_that_never_had_a_reply_waits_for_the_client_to_leave() {
 }
 
 #[tokio::test]
-async fn servers_that_are_started_anew_get_what_was_recorded_and_nothing_else() {
+async fn restarted_servers_get_only_recorded_messages() {
     let fake = Fake::new("legacy");
     let recorded = Proxy::before(&fake).await;
     let mut client = Raw::new(&recorded.url);

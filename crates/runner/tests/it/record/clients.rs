@@ -30,7 +30,7 @@ async fn open(proxy: &Proxy, protocol: Protocol) -> Connection {
 }
 
 #[tokio::test]
-async fn the_runner_finds_behind_the_proxy_what_it_finds_without_it() {
+async fn the_runner_sees_the_same_with_and_without_the_proxy() {
     for (mode, protocol) in [
         ("legacy", Protocol::Legacy),
         ("legacy", Protocol::Auto),

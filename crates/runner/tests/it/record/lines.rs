@@ -156,7 +156,7 @@ async fn a_server_that_cannot_be_started_is_reported_before_the_connection_is_ma
 }
 
 #[tokio::test]
-async fn what_is_too_large_to_keep_passes_all_the_same() {
+async fn messages_too_large_to_keep_are_forwarded() {
     let _alone = MEMORY.lock().await;
     let fake = Fake::new("legacy");
     let proxy = Proxy::before(&fake).await;

@@ -163,7 +163,7 @@ async fn a_server_that_cannot_be_reached_is_an_error_that_the_client_sees() {
 }
 
 #[tokio::test]
-async fn what_is_too_large_to_keep_passes_all_the_same() {
+async fn messages_too_large_to_keep_are_forwarded() {
     let _alone = MEMORY.lock().await;
     let server = Scripted::start(|request| {
         let text = "x".repeat(SIZE);

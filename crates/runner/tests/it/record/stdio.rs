@@ -70,7 +70,7 @@ async fn a_session_is_a_child_and_ends_with_it() {
 }
 
 #[tokio::test]
-async fn what_comes_before_a_reply_makes_it_a_stream() {
+async fn messages_before_a_reply_make_it_a_stream() {
     let fake = Fake::new("legacy");
     let proxy = Proxy::before(&fake).await;
     let client = client(&proxy).await;
@@ -95,7 +95,7 @@ async fn what_comes_before_a_reply_makes_it_a_stream() {
 }
 
 #[tokio::test]
-async fn a_server_that_asks_is_answered_by_the_client() {
+async fn server_requests_are_answered_by_the_client() {
     let fake = Fake::new("legacy");
     let proxy = Proxy::before(&fake).await;
     let client = client(&proxy).await;
@@ -115,7 +115,7 @@ async fn a_server_that_asks_is_answered_by_the_client() {
 }
 
 #[tokio::test]
-async fn what_belongs_to_no_request_goes_to_the_stream_of_the_session() {
+async fn unrelated_messages_go_to_the_stream_of_the_session() {
     let fake = Fake::new("legacy");
     let proxy = Proxy::before(&fake).await;
     let client = client(&proxy).await;
@@ -259,7 +259,7 @@ async fn a_request_that_belongs_to_no_session_is_refused() {
 }
 
 #[tokio::test]
-async fn a_client_that_asks_for_the_era_first_keeps_its_child() {
+async fn a_client_that_probes_the_era_first_keeps_its_child() {
     let fake = Fake::new("legacy");
     let proxy = Proxy::before(&fake).await;
     let mut client = Raw::new(&proxy.url);
@@ -277,7 +277,7 @@ async fn a_client_that_asks_for_the_era_first_keeps_its_child() {
 }
 
 #[tokio::test]
-async fn what_is_no_message_is_entered_and_not_passed_on() {
+async fn invalid_messages_are_recorded_and_not_forwarded() {
     let fake = Fake::new("banner");
     let proxy = Proxy::before(&fake).await;
     let client = client(&proxy).await;
@@ -293,7 +293,7 @@ async fn what_is_no_message_is_entered_and_not_passed_on() {
 }
 
 #[tokio::test]
-async fn what_is_too_large_to_keep_passes_all_the_same() {
+async fn messages_too_large_to_keep_are_forwarded() {
     let _alone = MEMORY.lock().await;
     let fake = Fake::new("legacy");
     let proxy = Proxy::before(&fake).await;

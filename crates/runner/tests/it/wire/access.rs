@@ -121,7 +121,7 @@ fn a_server_on_this_machine_needs_no_key_unless_the_suite_names_one() {
 }
 
 #[test]
-fn what_is_missing_or_wrong_is_named() {
+fn missing_and_invalid_settings_are_named() {
     check(
         "claude-x",
         None,
@@ -175,7 +175,7 @@ fn what_is_missing_or_wrong_is_named() {
 }
 
 #[tokio::test]
-async fn a_word_in_place_of_a_key_is_left_in_what_the_server_says() {
+async fn an_ordinary_word_as_key_is_not_redacted_from_server_messages() {
     let server = Server::start(vec![Answer::new(400, &[], "ollama: no such tool")]).await;
     let access = resolve("local", Some(&at(Provider::Openai, &server.base())), &[("OPENAI_API_KEY", "ollama")]);
     let client = mcptest_runner::provider::Client::with(PATIENCE);
@@ -194,7 +194,7 @@ async fn credentials(access: impl Fn(&str) -> Access) -> [Option<String>; 5] {
 }
 
 #[tokio::test]
-async fn a_token_goes_out_as_a_bearer_and_openai_is_reported_who_pays_unless_the_suite_names_the_server() {
+async fn a_token_is_sent_as_bearer_and_openai_gets_the_organization_unless_the_suite_names_the_server() {
     let token =
         |base: &str| resolve("claude-x", None, &[("ANTHROPIC_AUTH_TOKEN", KEY), ("ANTHROPIC_BASE_URL", base)]).unwrap();
     let bearer = Some(format!("Bearer {KEY}"));

@@ -79,7 +79,7 @@ async fn a_reply_with_parallel_calls_is_read_without_thinking_and_without_tools_
 }
 
 #[tokio::test]
-async fn content_goes_back_as_it_came_with_all_results_in_one_message_and_the_container() {
+async fn content_is_returned_unchanged_with_all_results_in_one_message_and_the_container() {
     let exchanges = answered(reply(MESSAGES, busy()).await);
     let question = ModelRequest { exchanges: &exchanges, temperature: Some(0.5), ..QUESTION };
     assert_eq!(
@@ -102,7 +102,7 @@ async fn content_goes_back_as_it_came_with_all_results_in_one_message_and_the_co
 }
 
 #[tokio::test]
-async fn a_paused_reply_goes_back_alone_and_an_empty_one_not_at_all() {
+async fn a_paused_reply_is_returned_alone_and_an_empty_one_is_not() {
     let mut paused = done();
     paused["stop_reason"] = json!("pause_turn");
     let mut empty = paused.clone();
@@ -149,7 +149,7 @@ async fn every_stop_reason_is_understood_or_reported() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_no_message_is_shown() {
+async fn a_response_that_is_not_a_message_is_shown() {
     assert_eq!(
         failure(MESSAGES, json!({ "object": "list" })).await,
         "cannot read the response: it has no `content` list: {\"object\":\"list\"} \

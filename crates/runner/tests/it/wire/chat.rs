@@ -78,7 +78,7 @@ async fn a_reply_with_parallel_calls_is_read_without_reasoning() {
 }
 
 #[tokio::test]
-async fn the_message_goes_back_as_it_came_with_one_answer_per_call() {
+async fn the_message_is_returned_unchanged_with_one_answer_per_call() {
     let exchanges = answered(reply(CHAT, busy()).await);
     assert_eq!(
         request(CHAT, &ModelRequest { exchanges: &exchanges, ..QUESTION }, done()).await.body(),
@@ -150,7 +150,7 @@ async fn calls_without_a_usable_id_get_one_that_the_echo_has_too() {
 }
 
 #[tokio::test]
-async fn arguments_that_are_no_object_are_kept_as_text() {
+async fn arguments_that_are_not_an_object_are_kept_as_text() {
     for (arguments, text, why) in [
         (json!("{\"q\":"), "{\"q\":", "line 1, column 5: EOF while parsing a value"),
         (json!("[1]"), "[1]", "found a list of 1"),

@@ -84,7 +84,7 @@ async fn a_reply_with_parallel_calls_is_read_with_the_program_that_made_one() {
 }
 
 #[tokio::test]
-async fn output_goes_back_as_it_came_and_each_call_is_answered_to_its_caller() {
+async fn output_is_returned_unchanged_and_each_call_is_answered_to_its_caller() {
     let exchanges = answered(reply(RESPONSES, busy()).await);
     let mut input = vec![json!({ "role": "user", "content": "Find it." })];
     input.extend(busy()["output"].as_array().unwrap().clone());

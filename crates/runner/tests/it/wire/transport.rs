@@ -54,7 +54,7 @@ async fn check(answers: Vec<Answer>, requests: usize, expected_notes: &[&str], e
 const AT: &str = "model `demo` at http://server/chat/completions";
 
 #[tokio::test]
-async fn a_busy_provider_is_asked_again_when_it_says_with_the_same_bytes() {
+async fn a_busy_provider_gets_the_same_bytes_again_after_the_requested_time() {
     let busy = Answer::new(429, &[("retry-after", "0.02")], "{\"error\":{\"message\":\"Slow down.\"}}");
     let (reply, requests, notes) = ask_at(CHAT, vec![busy.clone(), busy, done()], &QUESTION).await;
     assert_eq!(reply.unwrap().texts, ["Done."]);
@@ -68,7 +68,7 @@ async fn a_busy_provider_is_asked_again_when_it_says_with_the_same_bytes() {
 }
 
 #[tokio::test]
-async fn passing_statuses_are_asked_again_four_times_in_all_with_growing_pauses() {
+async fn transient_statuses_are_tried_four_times_with_growing_pauses() {
     for status in [408, 409, 429, 500, 502, 503, 504, 520, 529, 599] {
         check(
             vec![Answer::new(status, &[], "{\"message\":\"Not now.\"}")],
@@ -147,7 +147,7 @@ async fn a_wait_until_a_date_or_of_no_sense_is_the_usual_pause() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_no_json_is_shown_in_part_and_not_asked_for_again() {
+async fn a_response_that_is_not_json_is_shown_in_part_and_not_retried() {
     let page = format!("<html>\r\n\u{7}{}</html>", "x".repeat(1000));
     check(
         vec![Answer::new(200, &[], &page)],
@@ -191,7 +191,7 @@ async fn a_server_that_never_answers_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_connection_that_breaks_in_the_middle_of_the_answer_is_reported_and_not_asked_for_again() {
+async fn a_connection_lost_during_the_response_is_reported_and_not_retried() {
     let server = Server::start(vec![done().cut(10)]).await;
     let (reply, notes) = ask(&server, "", PATIENCE).await;
     assert_eq!(
@@ -204,7 +204,7 @@ async fn a_connection_that_breaks_in_the_middle_of_the_answer_is_reported_and_no
 }
 
 #[tokio::test]
-async fn a_connection_that_breaks_before_the_answer_is_made_again() {
+async fn a_connection_lost_before_the_response_is_retried() {
     check(
         vec![Answer::Bytes(vec![]), done()],
         2,
@@ -215,7 +215,7 @@ async fn a_connection_that_breaks_before_the_answer_is_made_again() {
 }
 
 #[tokio::test]
-async fn where_nobody_listens_the_user_is_reported_to_start_the_server() {
+async fn if_nothing_listens_the_hint_says_to_start_the_server() {
     let server = Server::start(vec![]).await;
     let base = server.base();
     drop(server);
@@ -233,7 +233,7 @@ async fn where_nobody_listens_the_user_is_reported_to_start_the_server() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_speak_tls_is_reported_as_no_connection() {
+async fn a_server_without_tls_is_reported_as_a_failed_connection() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("https://{}", listener.local_addr().unwrap());
     let closing = tokio::spawn(async move { while listener.accept().await.is_ok() {} });
@@ -271,7 +271,7 @@ async fn a_refused_key_is_in_no_message_although_the_server_repeats_it() {
 }
 
 #[tokio::test]
-async fn a_key_at_the_edge_of_what_is_shown_is_not_shown_in_half() {
+async fn a_key_at_the_cut_is_not_partly_shown() {
     let bodies = (370..=400).map(|before| Answer::new(401, &[], &format!("{}{KEY}", "x".repeat(before))));
     let server = Server::start(bodies.collect()).await;
     let client = Client::with(PATIENCE);
@@ -283,7 +283,7 @@ async fn a_key_at_the_edge_of_what_is_shown_is_not_shown_in_half() {
 }
 
 #[tokio::test]
-async fn ten_megabytes_are_read_whole_and_more_than_sixteen_mebibytes_are_refused() {
+async fn ten_megabytes_are_read_and_more_than_sixteen_mebibytes_are_rejected() {
     let long = "x".repeat(10_000_000);
     let (reply, ..) = ask_at(CHAT, vec![Answer::json(&says(&long))], &QUESTION).await;
     assert_eq!(reply.unwrap().texts, [long]);
@@ -303,7 +303,7 @@ async fn ten_megabytes_are_read_whole_and_more_than_sixteen_mebibytes_are_refuse
 }
 
 #[tokio::test]
-async fn a_redirect_is_not_followed_and_the_key_goes_nowhere_else() {
+async fn a_redirect_is_not_followed_and_the_key_is_not_sent_elsewhere() {
     let other = Server::start(vec![done()]).await;
     for status in [301, 302, 307, 308] {
         let to = format!("{}/elsewhere?token=abc", other.base());

@@ -46,11 +46,11 @@ impl Answer {
         if result.failed() == Some(true) {
             let texts: Vec<&str> = result.texts().collect();
             let message = result.error.as_ref().map(|error| error.message.clone());
-            let said = if texts.is_empty() { message } else { Some(texts.join("\n")) };
-            let said = said.filter(|text| !text.trim().is_empty());
+            let message = if texts.is_empty() { message } else { Some(texts.join("\n")) };
+            let message = message.filter(|text| !text.trim().is_empty());
             return Self {
-                is_unknown: said.is_none(),
-                kind: Kind::Error(said.unwrap_or_else(|| NO_MESSAGE.to_owned())),
+                is_unknown: message.is_none(),
+                kind: Kind::Error(message.unwrap_or_else(|| NO_MESSAGE.to_owned())),
                 is_open,
             };
         }
@@ -96,8 +96,8 @@ impl Answer {
         let (is_error, content, structured_content) = match &self.kind {
             // A call whose arguments are not an object is not sent.
             _ if !args.is_object() => (true, text("the arguments are not a JSON object"), None),
-            Kind::Error(said) => (true, text(said), None),
-            Kind::Text(said) => (false, text(said), None),
+            Kind::Error(message) => (true, text(message), None),
+            Kind::Text(message) => (false, text(message), None),
             Kind::Blocks { content, structured } => {
                 let own = structured.as_ref().map(|value| text(&json::canonical(value)));
                 (false, content.clone().or(own).unwrap_or_else(Vec::new), structured.clone())
@@ -203,7 +203,7 @@ impl<'a> Tools<'a> {
     }
 
     /// The turns, split where the answers of calls could be mixed up.
-    pub(super) fn apart(&self, rounds: Vec<Round>, calls: &[ToolCall]) -> Vec<Round> {
+    pub(super) fn split_rounds(&self, rounds: Vec<Round>, calls: &[ToolCall]) -> Vec<Round> {
         let mut out: Vec<Round> = Vec::new();
         for round in rounds {
             let mut now = Round { text: round.text, calls: Vec::new() };
@@ -239,7 +239,7 @@ impl<'a> Tools<'a> {
         if self.answers.iter().any(|answer| answer.is_open) {
             out.push_str(&yaml::comment(
                 0,
-                "Of some calls the trace does not tell whether they failed: they are answered as if they had not.",
+                "For some calls the trace does not say whether they failed. The mock answers them as successful.",
             ));
         }
         out.push_str(&format!("mock_server:\n  name: {server}\n  tools:\n"));
@@ -251,7 +251,7 @@ impl<'a> Tools<'a> {
                 Some(rules) => {
                     if rules.iter().any(|rule| rule.when.is_some()) {
                         out.push_str(
-                            "      # Calls of one turn arrive in any order, so their arguments tell them apart.\n",
+                            "      # Calls of one turn arrive in any order, so they are matched by their arguments.\n",
                         );
                         out.push_str("      rules:\n");
                     }

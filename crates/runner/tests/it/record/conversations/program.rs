@@ -221,7 +221,7 @@ async fn check(seed: u64) -> BTreeSet<&'static str> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_trace_of_what_passed_is_what_the_script_says() {
+async fn the_trace_of_the_proxy_matches_the_script() {
     let mut encodings = BTreeSet::new();
     for seed in 0..CONVERSATIONS {
         encodings.extend(check(seed).await);

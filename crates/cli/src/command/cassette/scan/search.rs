@@ -33,7 +33,7 @@ impl Finding {
     }
 }
 
-pub(super) fn look(path: &Path, redactor: &Redactor) -> io::Result<Vec<Finding>> {
+pub(super) fn search(path: &Path, redactor: &Redactor) -> io::Result<Vec<Finding>> {
     let Some(bytes) = file::read(path, MAX_BYTES, Trust::Trusted)? else {
         return Err(io::Error::other(format!("it has more than {MAX_BYTES} bytes, the limit")));
     };
@@ -76,7 +76,7 @@ fn values(text: &str, redactor: &Redactor, line: Option<usize>) -> serde_json::R
 fn lines(text: &str, redactor: &Redactor) -> Vec<Finding> {
     let mut out = Vec::new();
     for (at, line) in text.lines().enumerate() {
-        redactor.text_telling(line, &mut |placeholder| {
+        redactor.text_with(line, &mut |placeholder| {
             out.push(Finding { line: Some(at + 1), pointer: None, placeholder: placeholder.to_owned() });
         });
     }
@@ -100,7 +100,7 @@ enum Step {
 impl Seeker<'_> {
     fn text(&mut self, text: &str) {
         let mut placeholders = Vec::new();
-        self.redactor.text_telling(text, &mut |placeholder| placeholders.push(placeholder.to_owned()));
+        self.redactor.text_with(text, &mut |placeholder| placeholders.push(placeholder.to_owned()));
         for placeholder in placeholders {
             let pointer = Some(self.pointer());
             self.found.push(Finding { line: self.line, pointer, placeholder });
