@@ -18,7 +18,7 @@ use mcptest_core::answer::AnswerFormat;
 ///   MCPTEST_MCP_CONFIG_STDIO  the same for clients that only start programs
 /// and its model by OPENAI_BASE_URL, OPENAI_API_BASE, ANTHROPIC_BASE_URL, ANTHROPIC_API_URL,
 /// GOOGLE_GEMINI_BASE_URL and AZURE_OPENAI_ENDPOINT, which most SDKs read. Requests are forwarded
-/// to the URL that each variable had, else to the provider. API keys pass through and are never written.
+/// to the URL that each variable had, else to the provider. API keys pass through and are not written.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,

@@ -79,7 +79,7 @@ runs:
   - turns:
       - calls: [{ tool: find_note, args: { id: 7, tags: ["$${HOME}"] } }]
       - calls: [{ tool: "list notes: #1", args: {} }]
-      - text: "That is what find_note and list notes: #1 gave back."
+      - text: "That is what find_note and list notes: #1 returned."
 "#;
 
 #[test]
