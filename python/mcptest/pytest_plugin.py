@@ -171,7 +171,7 @@ def _reason(report: pytest.TestReport) -> str:
 
 
 def _log(item: pytest.Item, reports: list[pytest.TestReport]) -> None:
-    """Report what came of a recording that is not whole."""
+    """Report what happened to an incomplete recording."""
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     for one in reports:
         item.ihook.pytest_runtest_logreport(report=one)

@@ -198,7 +198,7 @@ def test_a_recording_of_another_run_or_test_is_an_error(folder, model):
     Path(CASSETTES, "2.json").write_bytes(Path(CASSETTES, "1.json").read_bytes())
     result = run(pytester)
     result.assert_outcomes(failed=4)
-    result.stdout.fnmatch_lines(["*error[[]broken-cassette[]]: *: holds run 1 of `test_note` on `pytest`, not run 2 of *"])
+    result.stdout.fnmatch_lines(["*error[[]broken-cassette[]]: *: is run 1 of `test_note` on `pytest`, not run 2 of *"])
 
 
 @pytest.mark.parametrize(
