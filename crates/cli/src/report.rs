@@ -17,7 +17,7 @@ mod paths;
 mod pretty;
 #[cfg(test)]
 mod reporter_tests;
-pub(crate) mod rerun;
+pub(crate) mod rerun_command;
 #[cfg(test)]
 mod samples;
 mod style;

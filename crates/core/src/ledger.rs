@@ -24,14 +24,14 @@ use serde_json::Value;
 pub use derive::{Derived, ProgramEnd, trace};
 pub use file::LedgerError;
 pub use interface::Interface;
-pub use outcome::{Ended, FaultHit, Ran, outcome};
+pub use outcome::{Ended, Ran, outcome};
 pub use result::{error_result, invalid_result, mcp_result, message_of};
 pub use seen::{Seen, ServerSeen};
 pub use stream::Reply;
 
 use crate::json;
 use crate::redact::hash;
-use crate::trace::words;
+use crate::trace::{ProgramFault, words};
 
 /// Deepest nesting of a value in a ledger. A line adds some levels around it, and must be readable again.
 const MAX_DEPTH: usize = json::MAX_DEPTH - 8;
@@ -54,6 +54,16 @@ pub struct Ledger {
     pub entries: Vec<Entry>,
     /// What the entries refer to.
     pub blobs: Blobs,
+    /// The injected faults that took effect, in order. A ledger of version 1 does not have them.
+    pub fault_hits: Vec<FaultHit>,
+}
+
+/// An injected fault that took effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FaultHit {
+    pub fault: ProgramFault,
+    /// The position of the call or of the model request that it hit.
+    pub seq: u64,
 }
 
 /// One recorded event.
@@ -85,6 +95,8 @@ pub struct Mcp {
     /// Over HTTP: the `seq` of the program's message whose response brought this one. `None` for pipes, and for a stream that
     /// answers no message.
     pub reply_to: Option<u64>,
+    /// The HTTP status of the response that brought it, if it was not 200. A ledger of version 1 does not have it.
+    pub status: Option<u16>,
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -59,7 +59,7 @@ async fn all() -> bool {
         secrets: Vec::new(),
         shim: std::path::Path::new("mcptest"),
         no_proxy: None,
-        again: None,
+        rerun: None,
         faults: Vec::new(),
     };
     let recording = Recording::start(setup).await.unwrap();

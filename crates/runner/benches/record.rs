@@ -118,7 +118,7 @@ fn recorded(endpoint: Endpoint) -> Endpoint {
             secrets: Vec::new(),
             shim: Path::new("mcptest"),
             no_proxy: None,
-            again: None,
+            rerun: None,
         };
         let recording = Recording::start(setup).await.unwrap();
         started.send(recording.variables()["MCPTEST_URL_BENCH"].clone()).unwrap();

@@ -91,7 +91,12 @@ pub enum CassetteError {
         /// What is wrong, and where.
         why: String,
     },
-    /// The ledgers of a program are missing, or belong to another recording.
+    /// The recording has no ledger that a rerun could use.
+    NoLedger {
+        path: PathBuf,
+        why: String,
+    },
+    /// The ledger of a program is missing, or belongs to another recording.
     Ledger {
         path: PathBuf,
         why: String,
@@ -128,7 +133,7 @@ impl CassetteError {
             Self::Missing { .. } => Code::NoRecording,
             Self::Io { code, .. } => *code,
             Self::Broken { .. } | Self::Ledger { .. } => Code::BrokenCassette,
-            Self::Version { .. } => Code::CassetteVersion,
+            Self::Version { .. } | Self::NoLedger { .. } => Code::CassetteVersion,
             Self::Edited { .. } => Code::EditedCassette,
             Self::Contradictory { .. } => Code::InconsistentCassette,
             Self::Stale { .. } => Code::StaleCassette,
@@ -142,7 +147,9 @@ impl CassetteError {
     /// What to do about it. `record` says how to record the run.
     pub fn hint(&self, record: &str) -> String {
         match self {
-            Self::Missing { .. } | Self::Stale { .. } | Self::Version { .. } => record.to_owned(),
+            Self::Missing { .. } | Self::Stale { .. } | Self::Version { .. } | Self::NoLedger { .. } => {
+                record.to_owned()
+            }
             Self::Broken { .. } | Self::Contradictory { .. } | Self::Ledger { .. } => {
                 format!("restore the file, or {record}")
             }
@@ -165,7 +172,7 @@ impl CassetteError {
         match self {
             Self::Missing { .. } => "there is no recording of this run".to_owned(),
             Self::Io { what, why, .. } => format!("cannot be {what}: {why}"),
-            Self::Broken { why, .. } | Self::Ledger { why, .. } => why.clone(),
+            Self::Broken { why, .. } | Self::Ledger { why, .. } | Self::NoLedger { why, .. } => why.clone(),
             Self::Version { found, .. } => Unreadable::Version(found.clone()).to_string(),
             Self::Edited { .. } => Unreadable::Edited.to_string(),
             Self::Contradictory { why, .. } => Unreadable::Contradictory(why.clone()).to_string(),
@@ -191,6 +198,7 @@ impl fmt::Display for CassetteError {
             | Self::Stale { path, .. }
             | Self::Unkept { path, .. }
             | Self::Ledger { path, .. }
+            | Self::NoLedger { path, .. }
             | Self::Linked { path }
             | Self::Taken { path }
             | Self::Locked { path } => write!(f, "{}: {}", path.display(), self.why()),

@@ -23,7 +23,7 @@ use crate::live::{self, Live, LiveRun};
 use crate::model::ModelSource;
 use crate::plan::{CellInputs, Planned, SuiteFile};
 use crate::process::Processes;
-use crate::program::{ProgramRequest, again};
+use crate::program::{ProgramRequest, rerun};
 use crate::provider::Access;
 
 mod notes;
@@ -409,7 +409,7 @@ impl<'a> Executor<'a> {
         if let Mode::Rerun { live_tools, judges } = self.options.mode
             && planned.cell.test.is_program
         {
-            let attempt = match self.run_again(planned, prepared, state, run, (live_tools, judges)) {
+            let attempt = match self.rerun_program(planned, prepared, state, run, (live_tools, judges)) {
                 Ok(Some(evidence)) => Attempt::Traced(evidence),
                 Ok(None) => return (None, Attempt::Skipped),
                 Err(trouble) => Attempt::Broken(with_fd_hint(trouble)),
@@ -489,7 +489,7 @@ impl<'a> Executor<'a> {
                 names: self.options.names,
                 budget: self.options.budget,
                 on_progress: &on_progress,
-                again: None,
+                rerun: None,
             };
             let ran = live.run_program(&request, self.options.interrupt).map_err(clean)?;
             let ran = ran.and_then(|ran| ran.run);
@@ -526,7 +526,7 @@ impl<'a> Executor<'a> {
     }
 
     /// Runs a program again; `None` if the user stopped it.
-    fn run_again(
+    fn rerun_program(
         &self,
         planned: &Planned<'_>,
         prepared: &Prepared,
@@ -553,7 +553,7 @@ impl<'a> Executor<'a> {
             names: self.options.names,
             budget: self.options.budget,
             on_progress: self.options.on_progress,
-            again: Some(again::Recorded::new(ledger, &cassette.trace, program, live_tools)?),
+            rerun: Some(rerun::RecordedRun::new(ledger, &cassette.trace, program, live_tools)?),
         };
         let Some(ran) = live.run_program(&request, self.options.interrupt)? else { return Ok(None) };
         let mut notes = ran.notes;

@@ -1,6 +1,6 @@
 //! One live run of a program: its own servers and proxies, its process, and the trace that the ledgers give.
 
-pub(crate) mod again;
+pub(crate) mod rerun;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -46,7 +46,7 @@ pub(crate) struct ProgramRequest<'a> {
     pub(crate) budget: &'a Budget,
     pub(crate) on_progress: &'a (dyn Fn(&RunProgress<'_>) + Sync),
     /// The recording that answers, if the program runs again.
-    pub(crate) again: Option<again::Recorded>,
+    pub(crate) rerun: Option<rerun::RecordedRun>,
 }
 
 /// A run of a program that ended.
@@ -73,14 +73,14 @@ impl Live {
         request: &ProgramRequest<'_>,
         interrupt: &Interrupt,
     ) -> Result<Option<ProgramRun>, RunError> {
-        let servers = if request.again.as_ref().is_none_or(|again| again.live_tools) {
+        let servers = if request.rerun.as_ref().is_none_or(|rerun| rerun.live_tools) {
             let configs = self.server_configs(request.file, request.cell.test, request.variables)?;
             configs.into_iter().map(|config| (config.name, config.endpoint)).collect()
         } else {
             Vec::new()
         };
         let folders = request.folders()?;
-        let upstreams = if request.again.is_some() { Upstreams::none() } else { request.upstreams()? };
+        let upstreams = if request.rerun.is_some() { Upstreams::none() } else { request.upstreams()? };
         let shim = self.program.clone().unwrap_or_else(|| PathBuf::from("mcptest"));
         let setup = Setup {
             servers,
@@ -88,10 +88,9 @@ impl Live {
             upstreams,
             secrets: request.secrets(&folders),
             shim: &shim,
-            // A program that runs again is answered from the recording.
-            faults: if request.again.is_some() { Vec::new() } else { request.faults() },
+            faults: request.faults(),
             no_proxy: (request.variables.outside)("NO_PROXY").or_else(|| (request.variables.outside)("no_proxy")),
-            again: request.again.as_ref().map(|again| again.setup(&request.cell.test.servers)),
+            rerun: request.rerun.as_ref().map(|rerun| rerun.setup(&request.cell.test.servers)),
         };
         self.runtime.block_on(async {
             let Some(reservation) = request.budget.reserve(0, 0, None).await else { return Ok(None) };
@@ -100,23 +99,23 @@ impl Live {
             let (launch, streams) = request.launch(&recording.variables(), &folders)?;
             let cwd = launch.cwd.clone();
             let limit = Some(Duration::from_millis(request.program.timeout_ms));
-            let player = request.again.as_ref().map(|again| &again.player);
+            let player = request.rerun.as_ref().map(|rerun| &rerun.player);
             let program = record::Program { launch, streams, limit, player, processes: &self.processes, interrupt };
             let finished = program.run(io::sink()).await;
-            let (ledger, redactor, hits) = recording.finish_with_faults().await;
+            let (ledger, redactor) = recording.finish().await;
             request.tell(true);
             let finished = finished.map_err(|error| request.not_started(error))?;
             if finished.was_stopped {
                 return Ok(None);
             }
             let ran = request.ran(&finished, cwd.as_deref(), &redactor);
-            if let Some(again) = &request.again {
-                return again.judged(request, &ledger, ran).map(Some);
+            if let Some(rerun) = &request.rerun {
+                return rerun.judged(request, &ledger, ran).map(Some);
             }
             let mut derived = ledger::outcome(request.cell.model, request.program, &request.servers(), &ledger, ran)?;
             reservation.settle(&derived.trace.conversation.tokens);
             if !request.cell.test.inject.is_empty() {
-                derived.mark(hits);
+                derived.mark(&ledger.fault_hits);
             }
             let (observed, mut trace) = (derived.seen.observed(), derived.trace);
             trace.read_only = cassette::read_only_tools(&observed);
@@ -149,8 +148,8 @@ impl ProgramRequest<'_> {
         let set = |name: &str| sets.iter().find_map(|set| set.get(name)).cloned();
         let outside = |name: &str| set(name).or_else(|| (self.variables.outside)(name));
         let variables = Variables { suite_dir: self.variables.suite_dir, outside: &outside };
-        let resolved = match &self.again {
-            Some(_) => again::resolve(template, &self.file.suite.variables, &variables),
+        let resolved = match &self.rerun {
+            Some(_) => rerun::resolve(template, &self.file.suite.variables, &variables),
             None => template.resolve(&self.file.suite.variables, &variables),
         };
         resolved.map_err(|error| unresolved(&format!("program `{}`", self.cell.model), &error))
@@ -158,7 +157,12 @@ impl ProgramRequest<'_> {
 
     /// The faults that the test injects, in order.
     fn faults(&self) -> Vec<Fault> {
-        self.cell.test.inject.iter().filter_map(|at| self.cell.faults.get(*at)).cloned().collect()
+        // What answers from a recording strikes as it was recorded.
+        let strikes = |fault: &&Fault| match &self.rerun {
+            None => true,
+            Some(rerun) => rerun.live_tools && !fault.kind.targets_model(),
+        };
+        self.cell.test.inject.iter().filter_map(|at| self.cell.faults.get(*at)).filter(strikes).cloned().collect()
     }
 
     /// The servers of the test, each with whether the program may leave it alone.
@@ -191,7 +195,7 @@ impl ProgramRequest<'_> {
                 out.push((name.clone(), value));
             }
         }
-        out.extend(self.again.iter().flat_map(again::Recorded::secrets));
+        out.extend(self.rerun.iter().flat_map(rerun::RecordedRun::secrets));
         let path = |name: &str, path: &Path| (name.to_owned(), path.to_string_lossy().into_owned());
         out.push(path("home", &folders.home));
         out.extend(folders.workspace.as_deref().map(|folder| path("workspace", folder)));
@@ -246,7 +250,7 @@ impl ProgramRequest<'_> {
             }
             (None, None) => None,
         };
-        env.extend(self.again.iter().flat_map(|again| again.environment(self.variables.outside)));
+        env.extend(self.rerun.iter().flat_map(|rerun| rerun.environment(self.variables.outside)));
         // The proxies have the last word: what they do not see is not recorded.
         env.extend(own);
         let prompt = &self.cell.test.prompt;

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use mcptest_core::ledger::{FaultHit, Ledger};
+use mcptest_core::ledger::Ledger;
 use mcptest_core::redact::Redactor;
 use mcptest_core::suite::Fault;
 
@@ -53,14 +53,14 @@ pub struct Setup<'a> {
     pub shim: &'a Path,
     /// Hosts that the program already reaches without a proxy.
     pub no_proxy: Option<String>,
-    pub again: Option<Again>,
+    pub rerun: Option<RerunSetup>,
     /// Faults injected in real time; the first one that matches applies.
     pub faults: Vec<Fault>,
 }
 
 /// For a rerun: its model, and its servers unless they are restarted, answer from a recording.
 #[derive(Debug)]
-pub struct Again {
+pub struct RerunSetup {
     pub player: Player,
     /// The servers that answer from the recording. The others are [`Setup::servers`].
     pub servers: Vec<String>,
@@ -74,8 +74,8 @@ pub struct Recording {
     config: Config,
     servers: Vec<String>,
     no_proxy: Option<String>,
-    /// Whether this is a rerun, which reaches only its recording.
-    is_again: bool,
+    /// Whether the program runs again, and reaches nothing but its recording.
+    is_rerun: bool,
 }
 
 impl Recording {
@@ -86,9 +86,9 @@ impl Recording {
         for password in setup.upstreams.passwords() {
             recorder.learn("password", password);
         }
-        let player = setup.again.as_ref().map(|again| again.player.clone());
-        let gateways = match &setup.again {
-            Some(Again { player, servers: known }) if !known.is_empty() => {
+        let player = setup.rerun.as_ref().map(|rerun| rerun.player.clone());
+        let gateways = match &setup.rerun {
+            Some(RerunSetup { player, servers: known }) if !known.is_empty() => {
                 servers.clone_from(known);
                 Gateways::recorded(known, player)
             }
@@ -100,10 +100,10 @@ impl Recording {
         let config = Config::write(&proxies.base, &proxies.token, &servers, setup.shim)?;
         // Every run has another one; what is recorded should not differ by it.
         recorder.learn("proxy", &proxies.base);
-        if let Some(again) = &setup.again {
-            again.player.know(recorder.redactor(), recorder.secrets());
+        if let Some(rerun) = &setup.rerun {
+            rerun.player.set_secrets(recorder.redactor(), recorder.secrets());
         }
-        Ok(Self { recorder, proxies, config, servers, no_proxy: setup.no_proxy, is_again: setup.again.is_some() })
+        Ok(Self { recorder, proxies, config, servers, no_proxy: setup.no_proxy, is_rerun: setup.rerun.is_some() })
     }
 
     /// The variables that lead a program to the proxies.
@@ -115,12 +115,12 @@ impl Recording {
         out.insert("MCPTEST_MCP_CONFIG".to_owned(), self.config.http().display().to_string());
         out.insert("MCPTEST_MCP_CONFIG_STDIO".to_owned(), self.config.stdio().display().to_string());
         let no_proxy = match self.no_proxy.as_deref() {
-            Some(hosts) if !hosts.trim().is_empty() && !self.is_again => format!("{hosts},{LOOPBACK}"),
+            Some(hosts) if !hosts.trim().is_empty() && !self.is_rerun => format!("{hosts},{LOOPBACK}"),
             _ => LOOPBACK.to_owned(),
         };
         out.insert("NO_PROXY".to_owned(), no_proxy.clone());
         out.insert("no_proxy".to_owned(), no_proxy);
-        if self.is_again {
+        if self.is_rerun {
             // Requests to any other host end up here and get an error.
             for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
                 out.insert(name.to_owned(), self.proxies.origin());
@@ -132,15 +132,8 @@ impl Recording {
 
     /// Closes the proxies. Returns what passed, without secrets, and the redactor that knows all of them.
     pub async fn finish(self) -> (Ledger, Redactor) {
-        let (ledger, redactor, _) = self.finish_with_faults().await;
-        (ledger, redactor)
-    }
-
-    /// The same, with the injected faults.
-    pub async fn finish_with_faults(self) -> (Ledger, Redactor, Vec<FaultHit>) {
         self.proxies.close().await;
-        let (ledger, redactor) = self.recorder.finish();
-        (ledger, redactor, self.recorder.faults().hits())
+        self.recorder.finish()
     }
 }
 

@@ -82,7 +82,7 @@ pub(super) static ENTRIES: [Entry; 11] = [
         Code::CassetteVersion,
         "A cassette has another format version",
         "cassettes/ok/finds-it-48ae7370/demo/1.json: has format version 9, this program reads versions 1 to 2",
-        "It was recorded by a version of mcptest that writes another format.",
+        "It was recorded by a version of mcptest that writes another format, or one that kept less than `--rerun` needs.",
         &["Use the same version of mcptest everywhere, including CI.", "Or re-record with this version."],
     ),
     entry(

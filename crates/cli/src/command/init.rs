@@ -26,7 +26,7 @@ use super::{Environment, Stop};
 use crate::args::Init;
 use crate::console::Console;
 use crate::exit;
-use crate::report::rerun;
+use crate::report::rerun_command;
 use draft::Draft;
 
 fn stop(code: Code, message: impl Into<String>, hint: impl Into<String>) -> Failure {
@@ -79,7 +79,7 @@ fn summary(draft: &Draft, folder: &Path) -> String {
     let named = if suite == files::SUITE {
         String::new()
     } else {
-        format!(" {}", rerun::path(&suite).unwrap_or_else(|| suite.clone()))
+        format!(" {}", rerun_command::path(&suite).unwrap_or_else(|| suite.clone()))
     };
     out.push_str(&format!("\nNext:\n  mcptest run{named}\n  mcptest run{named} --verbose\n"));
     out.push_str(&format!("Then open {suite}: its comments say what to change first.\n"));

@@ -74,7 +74,7 @@ fn record(typed: &Record, environment: Environment<'_>, names: &[String], err: &
             shim: &shim,
             faults: Vec::new(),
             no_proxy: environment("NO_PROXY").or_else(|| environment("no_proxy")),
-            again: None,
+            rerun: None,
         };
         let recording = Recording::start(setup).await.map_err(|error| out_of_resources(&error))?;
         let launch = Launch { argv: typed.command.clone(), env: recording.variables(), cwd: None };

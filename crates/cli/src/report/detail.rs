@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::evidence::{self, listed};
 use super::paint::Tone;
-use super::rerun;
+use super::rerun_command;
 use super::text::{indent, lines, many, one_line, wrap};
 
 /// Most reasons of one check, and most differences of one reason.
@@ -101,7 +101,7 @@ pub(super) fn explain(row: &Row, file: &str, width: usize) -> Vec<Line> {
             }
         }
         place(row, file, &mut out);
-        if let Some(command) = rerun::command(row, file) {
+        if let Some(command) = rerun_command::command(row, file) {
             out.fixed(0, Tone::Advice, format!("rerun: {command}"));
         }
     }

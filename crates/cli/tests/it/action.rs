@@ -388,3 +388,30 @@ fn the_repository_pins_its_rust_version() {
     let text = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
     assert!(text.contains(&format!("\nrust-version = \"{}\"\n", found["rust"])), "{found:?}");
 }
+
+#[test]
+fn programs_run_again_only_where_suites_are_trusted() {
+    let here = workspace();
+    here.write("program", b"#!/bin/sh\necho \"$@\" > arguments\n");
+    let program = here.0.join("program");
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    let step = |rerun: &str, untrusted: &str| {
+        let program = program.to_str().unwrap();
+        let variables =
+            [("MCPTEST", program), ("FILES", "s.yml"), ("REPORTS", "r"), ("RERUN", rerun), ("UNTRUSTED", untrusted)];
+        let output = run(&here, "Run tests", &variables);
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let rest =
+        "--reporter html=./r/report.html --reporter json=./r/report.json --reporter junit=./r/report.xml -- s.yml\n";
+    assert_eq!(step("true", "auto"), (Some(0), String::new()));
+    assert_eq!(read(&here, "arguments"), format!("run --rerun {rest}"));
+    assert_eq!(step("false", "auto"), (Some(0), String::new()));
+    assert_eq!(read(&here, "arguments"), format!("run {rest}"));
+    let warning = "::warning title=mcptest::the suites are untrusted, so recordings are replayed and no program runs\n"
+        .to_owned();
+    assert_eq!(step("true", "true"), (Some(0), warning));
+    assert_eq!(read(&here, "arguments"), format!("run --untrusted {rest}"));
+    let refused = "::error title=mcptest::the input `rerun` must be `true` or `false`\n".to_owned();
+    assert_eq!(step("maybe", "auto"), (Some(2), refused));
+}

@@ -110,7 +110,7 @@ fn a_program_is_recorded_with_its_ledgers_and_replayed_without_it() {
     assert_eq!(again.stdout, replayed.stdout);
 }
 
-fn sha256(bytes: &[u8]) -> String {
+pub(crate) fn sha256(bytes: &[u8]) -> String {
     mcptest_core::redact::hash(bytes)
 }
 
@@ -197,8 +197,22 @@ fn faults_strike_a_program_in_real_time_and_their_marks_are_replayed() {
         assert!(has_call, "the call that was struck is evidence: {fault}");
         let is_marked = written["trace"]["tool_results"][0]["fault"]["name"] == "bad";
         assert_eq!(is_marked, fault.contains("tool:"), "{fault}");
-        assert_eq!(run(&here, &model, &[]).status.code(), Some(0), "{fault}");
+        reruns_as_it_replays(&here, &model, fault.contains("tool:"));
     }
+}
+
+/// A rerun judges what a replay judges: faults strike again, and their marks are the recorded ones.
+#[track_caller]
+fn reruns_as_it_replays(here: &Folder, model: &Loopback, also_live: bool) {
+    let replayed = run(here, model, &["--reporter", "json"]);
+    let asked = model.requests().len();
+    let expected = text(&replayed).replace("\"replayed\"", "\"rerun\"");
+    for flags in [&["--rerun"][..], &["--rerun", "--tools", "live"]].into_iter().take(1 + usize::from(also_live)) {
+        let rerun = run(here, model, &[flags, &["--reporter", "json"]].concat());
+        assert_eq!(text(&rerun).replace(" --rerun", ""), expected, "{flags:?}");
+        assert_eq!(rerun.status.code(), replayed.status.code(), "{flags:?}");
+    }
+    assert_eq!(model.requests().len(), asked, "a rerun asks no model");
 }
 
 #[test]
@@ -232,9 +246,10 @@ fn a_program_that_does_not_recover_or_is_never_struck_fails() {
         ),
     ] {
         let here = folder(&faulty(words, fault, recovery));
-        let output = run(&here, &model, &["--live"]);
+        let output = run(&here, &model, &["--record"]);
         assert_eq!(output.status.code(), Some(1), "{fault}: {}", text(&output));
         assert!(text(&output).contains(reason), "{fault}: {}", text(&output));
+        reruns_as_it_replays(&here, &model, fault.contains("tool:"));
     }
 }
 

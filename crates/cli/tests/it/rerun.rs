@@ -1,14 +1,14 @@
 //! `mcptest run --rerun`: a program runs again, with its code as it is now and the answers of its recording.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
 use super::models::provider::{Answer, Loopback, Request};
-use super::programs::text;
-use super::{Folder, root};
+use super::programs::{sha256, text};
+use super::{Folder, root, skip};
 
 const TOOLS: &str = "\
 mock_server:
@@ -133,8 +133,7 @@ fn a_renamed_argument_is_found() {
     edit(&here, "\"arguments\": args", "\"arguments\": {\"query\": args[\"q\"]} if \"q\" in args else args");
     let told = "error[rerun-diverged]: program `agent` diverged from its recording: `tools/call search` of server `desk` is not \
                 what was recorded\n\
-                the first difference is at /arguments/q\nrecorded: \"rain\"\nnow:      nothing\n\
-                one more difference is at /arguments/query";
+                /arguments/q is now /arguments/query, with the same value";
     let output = rerun(&here, &[]);
     assert_eq!(diverged(&output), words(told));
     assert!(words(&text(&output)).contains(FIX), "{}", text(&output));
@@ -147,9 +146,9 @@ fn a_changed_prompt_is_found() {
     let here = recorded();
     edit(&here, "Be brief.", "Be brief and kind.");
     let told = diverged(&rerun(&here, &[]));
-    let expected = "error[rerun-diverged]: program `agent` diverged from its recording: model request 1 (POST \
-                    /v1/chat/completions) is not what was recorded: model request 1 of 3 (POST /v1/chat/completions)\n\
-                    the first difference is at /messages/0/content\nline 2:\n- \"Be brief.\"\n+ \"Be brief and kind.\"";
+    let expected = "error[rerun-diverged]: program `agent` diverged from its recording: model request 1 of 3 (POST \
+                    /v1/chat/completions) is not what was recorded\n\
+                    first difference: /messages/0/content\nline 2:\n- \"Be brief.\"\n+ \"Be brief and kind.\"";
     assert_eq!(told, words(expected));
 }
 
@@ -159,7 +158,7 @@ fn swapped_calls_are_found() {
     edit(&here, "in message[\"tool_calls\"]:", "in reversed(message[\"tool_calls\"]):");
     let told = diverged(&rerun(&here, &[]));
     let expected = "error[rerun-diverged]: program `agent` diverged from its recording: `tools/call read_note` of server `desk` \
-                    came before `tools/call search` of server `desk`, and was recorded after it";
+                    came before `tools/call search` of server `desk`; in the recording it came after";
     assert_eq!(told, words(expected));
 }
 
@@ -168,8 +167,9 @@ fn a_retry_that_is_gone_is_found() {
     let here = recorded();
     edit(&here, "RETRIES = 2", "RETRIES = 1");
     let told = diverged(&rerun(&here, &[]));
-    let expected = "error[rerun-diverged]: program `agent` diverged from its recording: 4 recorded requests did not come, the \
-                    first of them model request 2 of 3 (POST /v1/chat/completions)\n\
+    let expected = "error[rerun-diverged]: program `agent` diverged from its recording: the program no longer makes 4 \
+                    recorded requests, the first of them model request 2 of 3 (POST /v1/chat/completions)\n\
+                    it was recorded as a retry: HTTP status 529 answered the same request before it\n\
                     it ended with exit code 1; its last lines:";
     assert!(told.starts_with(&words(expected)), "{told}");
     assert!(told.contains("HTTP Error 529"), "{told}");
@@ -182,8 +182,11 @@ fn a_server_that_answers_differently_is_found_with_live_tools() {
     assert_eq!(rerun(&here, &[]).status.code(), Some(0), "the recording does not know of it");
     let told = diverged(&rerun(&here, &["--tools", "live"]));
     assert!(told.contains("model request 3 of 3"), "{told}");
-    let at = "the first difference is at /messages/4/content ";
+    let at = "first difference: /messages/4/content ";
     assert!(told.contains(at) && told.contains("It rains.") && told.contains("It pours."), "{told}");
+    let cause = "its cause may be a server: the answer to `tools/call read_note` of server `desk` is not the recorded one first \
+                 difference: /result/content/0/text recorded: \"It rains.\" now: \"It pours.\"";
+    assert!(told.contains(cause), "{told}");
 }
 
 #[test]
@@ -208,7 +211,11 @@ fn what_happened_is_judged_by_the_gates() {
             .replace("print(message[\"content\"])", "print(\"It rains.\")")
             .as_bytes(),
     );
-    assert!(diverged(&rerun(&here, &[])).contains("model request 3 of 3 (POST /v1/chat/completions) did not come"));
+    assert!(
+        diverged(&rerun(&here, &[])).contains(
+            "model request 3 of 3 (POST /v1/chat/completions) was recorded, and the program no longer makes it"
+        )
+    );
     let output = rerun(&here, &["--on-divergence", "judge"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
 }
@@ -238,7 +245,7 @@ fn a_rerun_gives_the_same_bytes_every_time() {
 }
 
 #[test]
-fn nothing_but_the_recording_is_reached() {
+fn a_request_to_another_host_is_refused_by_name() {
     let here = recorded();
     let elsewhere = "    try:\n        urllib.request.urlopen(\"http://example.test/\")\n    except urllib.error.HTTPError as error:\n        \
                      print(error.code, error.read().decode())\n";
@@ -246,18 +253,65 @@ fn nothing_but_the_recording_is_reached() {
     let output = rerun(&here, &["--reporter", "json"]);
     let said = "403 mcptest: a rerun reaches only its recording, not example.test";
     assert!(words(&text(&output)).contains(said), "{}", text(&output));
-    // Without any interface but loopback, all of it works the same.
-    here.write("agent.py", source().as_bytes());
-    let words =
-        ["-rn", "sh", "-c", "ip link set lo up && exec \"$0\" run --rerun s.yml", env!("CARGO_BIN_EXE_mcptest")];
+}
+
+#[test]
+fn a_rerun_works_without_any_interface_but_loopback() {
+    let here = recorded();
     let probe = Command::new("unshare").args(["-rn", "sh", "-c", "ip link set lo up"]).output();
     if !probe.is_ok_and(|probe| probe.status.success()) {
+        skip(
+            "no network namespace can be made here (`unshare -rn`, `ip`), so nobody saw that a rerun needs no network",
+        );
         return;
     }
-    let mut command = Command::new("unshare");
-    command.args(words).current_dir(&here.0).env("PATH", option_env!("PATH").unwrap_or("/usr/bin:/bin"));
-    let output = command.output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let isolated = |line: &str| {
+        let script = format!("ip link set lo up && {line}");
+        let mut command = Command::new("unshare");
+        command.args(["-rn", "sh", "-c", &script, env!("CARGO_BIN_EXE_mcptest")]).current_dir(&here.0).env_clear();
+        command.env("PATH", option_env!("PATH").unwrap_or("/usr/bin:/bin")).output().unwrap()
+    };
+    let outside = isolated("exec python3 -c 'import socket; socket.create_connection((\"192.0.2.1\", 9), 5)'");
+    assert!(text(&outside).contains("Network is unreachable"), "{}", text(&outside));
+    for flags in ["", " --tools live"] {
+        let output = isolated(&format!("exec \"$0\" run --rerun{flags} s.yml"));
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    }
+}
+
+/// Aborts whoever connects to another host, and writes its address down.
+#[cfg(target_os = "linux")]
+#[test]
+fn no_process_of_a_rerun_connects_to_another_host() {
+    let here = recorded();
+    let library = here.0.join("loopback_only.so");
+    let source = root().join("crates/cli/tests/it/rerun/loopback_only.c");
+    let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(source).arg("-ldl").output();
+    if !built.as_ref().is_ok_and(|built| built.status.success()) {
+        skip(&format!("no C compiler: {built:?}"));
+        return;
+    }
+    let log = here.0.join("connections.log");
+    let watched = |flags: &[&str]| {
+        let mut command = mcptest(&here, &[&["run", "--rerun"], flags, &["s.yml"]].concat());
+        command.env("LD_PRELOAD", &library).env("LOOPBACK_ONLY_LOG", &log).output().unwrap()
+    };
+    for flags in [&[][..], &["--tools", "live"]] {
+        let output = watched(flags);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+        assert!(!log.exists(), "{}", fs::read_to_string(&log).unwrap());
+    }
+    // It does see the program.
+    for (line, address) in [
+        ("__import__(\"socket\").create_connection((\"192.0.2.1\", 9), 5)", "192.0.2.1"),
+        ("__import__(\"socket\").getaddrinfo(\"example.test\", 80)", "example.test"),
+    ] {
+        edit(&here, "    print(message[\"content\"])\n", &format!("    {line}\n    print(message[\"content\"])\n"));
+        let output = watched(&[]);
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+        assert_eq!(fs::read_to_string(&log).unwrap().trim_end(), address);
+        fs::remove_file(&log).unwrap();
+    }
 }
 
 #[test]
@@ -271,15 +325,52 @@ fn a_recording_that_is_not_what_it_was_is_refused() {
         assert_eq!(output.status.code(), Some(2), "{}", text(&output));
         assert!(words(&text(&output)).contains(what), "{what}: {}", text(&output));
     };
+    let changed =
+        "1.ledger.jsonl: the ledger was changed or cut off after the recording: its SHA-256 is not the recorded one";
     fs::write(&ledger, lines.replace("It rains.", "It pours.")).unwrap();
-    told("their hash does not match");
+    told(changed);
     fs::write(&ledger, &lines[..lines.len() / 2]).unwrap();
-    told("their hash does not match");
+    told(changed);
+    fs::write(&ledger, lines.replace('\n', "\r\n")).unwrap();
+    told(&format!("{changed}; it has CRLF line ends, which git may have added"));
     fs::remove_file(&ledger).unwrap();
-    told("the ledgers of the recording are missing");
+    told(
+        "the ledger of the recording is missing. It must be committed with the recording; check that git does not ignore \
+          *.ledger.jsonl",
+    );
+    told("restore the file, or record it: mcptest run --record s.yml");
+    // A ledger of a later format, under its own hash.
+    let renamed = |lines: &str| {
+        fs::write(&ledger, lines).unwrap();
+        let mut changed: Value = serde_json::from_str(&whole).unwrap();
+        changed["ledger"] = sha256(lines.as_bytes()).into();
+        accept(&here, &cassette, &changed);
+    };
+    renamed(&lines.replacen("\"mcptest_ledger\":2", "\"mcptest_ledger\":3", 1));
+    told("line 1: it has version 3 of the format, and this mcptest reads 1 to 2");
+    renamed(&lines[..lines.len() / 2]);
+    told("1.ledger.jsonl: line ");
+    // The oldest format has all that a rerun without injected faults needs.
+    renamed(&lines.replacen("\"mcptest_ledger\":2", "\"mcptest_ledger\":1", 1));
+    assert_eq!(rerun(&here, &[]).status.code(), Some(0));
+    let mut without: Value = serde_json::from_str(&whole).unwrap();
+    without.as_object_mut().unwrap().remove("ledger");
+    accept(&here, &cassette, &without);
+    told("1.json: it has no ledger of what the program asked, and so cannot be rerun");
+    told("hint: record it: mcptest run --record s.yml");
+    assert_eq!(mcptest(&here, &["run", "s.yml"]).output().unwrap().status.code(), Some(0), "it can be replayed");
+    let mut struck: Value = serde_json::from_str(&whole).unwrap();
+    struck["trace"]["program"]["faults"] =
+        json!([{ "duration_ms": 1, "effect": "error", "kind": "error", "ms": 1, "name": "bad" }]);
     fs::write(&ledger, &lines).unwrap();
+    accept(&here, &cassette, &struck);
+    told("its ledger was recorded by an older mcptest and does not say what the injected faults struck");
     fs::write(&cassette, whole.replace("It rains.", "It pours.")).unwrap();
     told("error[edited-cassette]");
+    fs::write(&cassette, &whole[..whole.len() / 2]).unwrap();
+    told("error[broken-cassette]");
+    fs::write(&cassette, whole.replacen("\"mcptest\": 2", "\"mcptest\": 9", 1)).unwrap();
+    told("has format version 9, this program reads versions 1 to 2");
     fs::remove_file(&cassette).unwrap();
     told("error[no-recording]");
     fs::write(&cassette, &whole).unwrap();
@@ -288,6 +379,14 @@ fn a_recording_that_is_not_what_it_was_is_refused() {
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
     let alone = mcptest(&here, &["run", "--tools", "live", "s.yml"]).output().unwrap();
     assert_eq!(alone.status.code(), Some(2), "{}", text(&alone));
+}
+
+/// Writes a changed recording, and accepts the change.
+#[track_caller]
+fn accept(here: &Folder, cassette: &Path, changed: &Value) {
+    fs::write(cassette, serde_json::to_string_pretty(changed).unwrap() + "\n").unwrap();
+    let output = here.command(&["cassette", "accept", &cassette.to_string_lossy()]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
 }
 
 /// The folder with the only recording.

@@ -41,7 +41,7 @@ impl Recorded {
                     secrets: Vec::new(),
                     shim: Path::new(MCPTEST),
                     no_proxy: None,
-                    again: None,
+                    rerun: None,
                     faults: Vec::new(),
                 };
                 let recording = Recording::start(setup).await.unwrap();

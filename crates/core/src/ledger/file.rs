@@ -2,7 +2,10 @@
 //!
 //! The first line names the format and the servers. A shared value has its own line before the first entry that refers to
 //! it. A list that shares a prefix with an earlier request stores the length of the prefix, so the file grows with the
-//! conversation. A reader accepts version 1 and refuses any other; a writer that adds a key raises the version.
+//! conversation. The last lines are the injected faults that took effect, each with the position of the request that it hit.
+//!
+//! A writer that adds a key raises the version. A reader accepts all versions up to its own and refuses later ones. Version 1 has
+//! neither the faults nor the HTTP status of messages.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,14 +13,15 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Blob, Blobs, Body, End, Entry, Event, Interface, Ledger, Mcp, Message, Part, Request, Response, Side, Unread, What,
-    WhyUnread,
+    Blob, Blobs, Body, End, Entry, Event, FaultHit, Interface, Ledger, Mcp, Message, Part, Request, Response, Side,
+    Unread, What, WhyUnread,
 };
 use crate::diag::{Failure, RunError};
 use crate::json;
 use crate::redact::hash;
+use crate::trace::ProgramFault;
 
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// Why a ledger cannot be read. The place is a line, from 1.
 pub type LedgerError = Failure<usize>;
@@ -35,6 +39,7 @@ struct Line {
     mcp: Option<McpLine>,
     request: Option<RequestLine>,
     response: Option<ResponseLine>,
+    strike: Option<ProgramFault>,
 }
 
 #[derive(Deserialize)]
@@ -45,6 +50,7 @@ struct McpLine {
     from: Side,
     message: MessageLine,
     reply_to: Option<u64>,
+    status: Option<u16>,
 }
 
 #[derive(Deserialize)]
@@ -147,6 +153,9 @@ impl Ledger {
             };
             line(&json!({ "seq": seq, "ms": ms, key: value }), &mut out);
         }
+        for FaultHit { fault, seq } in &self.fault_hits {
+            line(&json!({ "seq": seq, "strike": fault }), &mut out);
+        }
         out
     }
 
@@ -157,10 +166,10 @@ impl Ledger {
             return Err(LedgerError::error(1, "the file is empty").hint("a ledger begins with `mcptest_ledger`"));
         };
         let servers = match parse_line(number, first)? {
-            Line { mcptest_ledger: Some(VERSION), servers: Some(servers), .. } => servers,
-            Line { mcptest_ledger: Some(version), .. } if version != VERSION => {
-                let message = format!("it has version {version} of the format, and this program reads {VERSION}");
-                return Err(LedgerError::error(number, message).hint("read it with a newer mcptest"));
+            Line { mcptest_ledger: Some(1..=VERSION), servers: Some(servers), .. } => servers,
+            Line { mcptest_ledger: Some(version), .. } if !(1..=VERSION).contains(&version) => {
+                let message = format!("it has version {version} of the format, and this mcptest reads 1 to {VERSION}");
+                return Err(LedgerError::error(number, message).hint("use a newer mcptest"));
             }
             _ => {
                 let message = "the first line must have `mcptest_ledger` and `servers`";
@@ -314,6 +323,7 @@ fn write_mcp(mcp: &Mcp) -> Value {
         ("from", Some(json!(mcp.from))),
         ("message", Some(message)),
         ("reply_to", mcp.reply_to.map(Value::from)),
+        ("status", mcp.status.map(Value::from)),
     ])
 }
 
@@ -353,19 +363,44 @@ impl Read {
                 value: Some(value),
                 seq: None,
                 ms: None,
+                mcp: None,
+                request: None,
+                response: None,
+                strike: None,
+            } => return self.blob(hash, value),
+            Line {
+                mcptest_ledger: None,
+                servers: None,
+                blob: None,
+                value: None,
+                seq: Some(seq),
+                ms: None,
+                mcp: None,
+                request: None,
+                response: None,
+                strike: Some(fault),
+            } => return self.strike(fault, seq),
+            Line {
+                mcptest_ledger: None,
+                servers: None,
+                blob: None,
+                value: None,
+                mcp,
+                request,
+                response,
+                strike: None,
                 ..
-            } if line.mcp.is_none() && line.request.is_none() && line.response.is_none() => {
-                return self.blob(hash, value);
+            } => match (mcp, request, response) {
+                (Some(mcp), None, None) => What::Mcp(self.mcp(mcp)?),
+                (None, Some(request), None) => What::Request(self.request(request)?),
+                (None, None, Some(response)) => What::Response(self.response(response)?),
+                _ => return Err(RunError::new("an entry must have one of `mcp`, `request` and `response`")),
+            },
+            _ => {
+                return Err(RunError::new(
+                    "a line must have `blob` and `value`, or `strike` and `seq`, or be an entry",
+                ));
             }
-            Line { mcptest_ledger: None, servers: None, blob: None, value: None, mcp, request, response, .. } => {
-                match (mcp, request, response) {
-                    (Some(mcp), None, None) => What::Mcp(self.mcp(mcp)?),
-                    (None, Some(request), None) => What::Request(self.request(request)?),
-                    (None, None, Some(response)) => What::Response(self.response(response)?),
-                    _ => return Err(RunError::new("an entry must have one of `mcp`, `request` and `response`")),
-                }
-            }
-            _ => return Err(RunError::new("a line must have `blob` and `value`, or be an entry")),
         };
         let (Some(seq), Some(ms)) = (line.seq, line.ms) else {
             return Err(RunError::new("an entry must have `seq` and `ms`"));
@@ -384,6 +419,24 @@ impl Read {
             _ => {}
         }
         self.ledger.entries.push(Entry { seq, ms, what });
+        Ok(())
+    }
+
+    fn strike(&mut self, fault: ProgramFault, seq: u64) -> Result<(), RunError> {
+        let at = self.ledger.entries.binary_search_by_key(&seq, |entry| entry.seq);
+        let struck = at.ok().map(|at| &self.ledger.entries[at].what);
+        let is_struck = match struck {
+            Some(What::Mcp(mcp)) => mcp.from == Side::Program && !fault.kind.targets_model(),
+            Some(What::Request(_)) => fault.kind.targets_model(),
+            _ => false,
+        };
+        if !is_struck {
+            return Err(RunError::new(format!(
+                "the fault `{}` struck entry {seq}, which it cannot strike",
+                fault.name
+            )));
+        }
+        self.ledger.fault_hits.push(FaultHit { fault, seq });
         Ok(())
     }
 
@@ -421,8 +474,8 @@ impl Read {
             MessageLine { json: None, unread: None, status: None, end: Some(why) } => Message::End(why),
             _ => return Err(RunError::new("`message` must have one of `json`, `unread`, `status` and `end`")),
         };
-        let McpLine { server, connection, from, reply_to, .. } = line;
-        Ok(Mcp { server, connection, from, message, reply_to })
+        let McpLine { server, connection, from, reply_to, status, .. } = line;
+        Ok(Mcp { server, connection, from, message, reply_to, status })
     }
 
     fn request(&mut self, line: RequestLine) -> Result<Request, RunError> {

@@ -5,10 +5,10 @@
 
 use std::fmt::Write as _;
 
-use super::{Derived, Ledger, ProgramEnd, derive};
+use super::{Derived, FaultHit, Ledger, ProgramEnd, derive};
 use crate::diag::{Code, RunError};
 use crate::suite::{ModelSide, Program};
-use crate::trace::{AnswerSource, FaultMark, ProgramFault, StopReason};
+use crate::trace::{AnswerSource, FaultMark, StopReason};
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,27 +77,19 @@ pub fn outcome(
     Ok(derived)
 }
 
-/// A fault that was injected.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FaultHit {
-    pub fault: ProgramFault,
-    /// The index of the call that it hit; `None` for a request to the model.
-    pub seq: Option<u64>,
-}
-
 impl Derived {
     /// Marks the calls that were hit by faults.
-    pub fn mark(&mut self, hits: Vec<FaultHit>) {
+    pub fn mark(&mut self, hits: &[FaultHit]) {
         let results = self.trace.tool_results.iter_mut().flatten();
         for (result, seq) in results.zip(&self.call_seqs) {
-            let hit = hits.iter().find(|hit| hit.seq.is_some() && hit.seq == *seq);
+            let hit = hits.iter().find(|hit| Some(hit.seq) == *seq);
             if let (Some(result), Some(FaultHit { fault, .. })) = (result, hit) {
                 let (name, kind, effect, ms) = (fault.name.clone(), fault.kind, fault.effect, fault.duration_ms);
                 result.fault = Some(Box::new(FaultMark { effect, kind, ms, name }));
             }
         }
         if let Some(program) = &mut self.trace.program {
-            program.faults = Some(hits.into_iter().map(|hit| hit.fault).collect());
+            program.faults = Some(hits.iter().map(|hit| hit.fault.clone()).collect());
         }
     }
 }

@@ -16,14 +16,14 @@ impl Ledger {
     /// The ledger without secrets.
     #[must_use]
     pub fn redacted(self, redactor: &Redactor) -> Self {
-        let Self { servers, entries, blobs } = self;
+        let Self { servers, entries, blobs, fault_hits } = self;
         let mut clean = Clean { redactor, blobs: Blobs::default(), renamed: Vec::new() };
         for (_, value) in blobs.values {
             let blob = clean.blobs.add(redactor.value(value));
             clean.renamed.push(blob);
         }
         let entries = entries.into_iter().map(|entry| Entry { what: clean.what(entry.what), ..entry }).collect();
-        Self { servers, entries, blobs: clean.blobs }
+        Self { servers, entries, blobs: clean.blobs, fault_hits }
     }
 }
 

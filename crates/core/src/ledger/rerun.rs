@@ -3,7 +3,7 @@
 //! A request is identified by the hash of its compared parts. Equal requests are answered in recorded order. A request that
 //! began after others had been answered must come after them again; requests that were in progress at the same time may
 //! come in any order. A request that was not recorded, or a recorded one that does not come, is a divergence. See
-//! docs/decisions/0009-running-again.md.
+//! docs/decisions/0009-rerun.md.
 
 mod difference;
 mod happened;
@@ -18,8 +18,9 @@ use serde_json::{Value, json};
 pub use ignore::Ignore;
 pub use recorded::{McpEnd, McpReply};
 
-use super::{Blobs, Body, Ledger, Request, Response, What};
+use super::{Blobs, Body, End, Ledger, Request, Response, What};
 use crate::redact::Redactor;
+use crate::trace::FaultKind;
 use ignore::Rules;
 use key::Keys;
 use recorded::{Of, RecordedRequests, is_compared};
@@ -70,13 +71,24 @@ enum RequestKind {
 /// What to do about a request.
 #[derive(Debug)]
 pub enum Step<'r> {
-    /// Answer it. Nothing for a request whose recording ended before there was a response.
-    Model(Option<&'r Response>),
+    /// Answer it.
+    Model(ModelAnswer<'r>),
     Mcp(&'r McpReply),
     /// Others have to come first. They may be on their way.
     Early,
     /// It was not recorded, or the program has diverged before.
     Diverged,
+}
+
+/// The answer to a model request.
+#[derive(Debug)]
+pub struct ModelAnswer<'r> {
+    /// `None` for a request whose recording ended before there was a response.
+    pub response: Option<&'r Response>,
+    /// How long an injected fault delayed it.
+    pub delay_ms: u64,
+    /// Whether an injected fault replaced it. Then it came whole, and the ledger says that it did not.
+    pub is_injected: bool,
 }
 
 impl Rerun {
@@ -178,10 +190,14 @@ impl Rerun {
         self.came.push(at);
         match &self.world.requests[at].of {
             Of::Mcp(asked) => Step::Mcp(&asked.reply),
-            Of::Model { response, .. } => Step::Model(response.and_then(|at| match &self.ledger.entries[at].what {
-                What::Response(response) => Some(response),
-                _ => None,
-            })),
+            Of::Model { response, fault, .. } => Step::Model(ModelAnswer {
+                response: response.and_then(|at| match &self.ledger.entries[at].what {
+                    What::Response(response) => Some(response),
+                    _ => None,
+                }),
+                delay_ms: recorded::delay(fault.as_ref()),
+                is_injected: fault.as_ref().is_some_and(|fault| fault.kind == FaultKind::ModelGarbage),
+            }),
         }
     }
 
@@ -193,7 +209,10 @@ impl Rerun {
                 _ => None,
             },
             Of::Model { response, .. } => match &self.ledger.entries[(*response)?].what {
-                What::Response(Response { body: Body::Unread(unread), .. }) => Some(unread.why.to_string()),
+                // One that broke off breaks off again.
+                What::Response(Response { body: Body::Unread(unread), end: End::Complete, .. }) => {
+                    Some(unread.why.to_string())
+                }
                 _ => None,
             },
         }
@@ -204,7 +223,7 @@ impl Rerun {
         let Some(&(_, first)) = self.required.first() else { return };
         let came = self.left.get(&asked.key).and_then(|left| left.front()).map(|at| self.name(*at));
         let Some(came) = came else { return };
-        let how = format!("{came} came before {}, and was recorded after it", self.name(first));
+        let how = format!("{came} came before {}; in the recording it came after", self.name(first));
         self.diverge(how);
     }
 
@@ -227,7 +246,7 @@ impl Rerun {
         if let Some(asked) = found {
             return Some(asked.reply.clone());
         }
-        let reply = |end: Value| McpReply { before: Vec::new(), end: McpEnd::Reply(end) };
+        let reply = |end: Value| McpReply { before: Vec::new(), end: McpEnd::Reply(end), status: None, delay_ms: 0 };
         match method {
             "ping" | "logging/setLevel" => return Some(reply(json!({ "jsonrpc": "2.0", "result": {} }))),
             // A client that tries the modern era first continues with the recorded handshake.
@@ -279,8 +298,15 @@ impl Rerun {
         };
         if let Some(first) = missing.first() {
             let how = match missing.len() {
-                1 => format!("{} did not come; it is the only recorded request that is missing", self.name(*first)),
-                count => format!("{count} recorded requests did not come, the first of them {}", self.name(*first)),
+                1 => format!("{} was recorded, and the program no longer makes it", self.name(*first)),
+                count => {
+                    let name = self.name(*first);
+                    format!("the program no longer makes {count} recorded requests, the first of them {name}")
+                }
+            };
+            let how = match self.retried(*first) {
+                Some(why) => format!("{how}\nit was recorded as a retry: {why}"),
+                None => how,
             };
             self.diverge(how);
             return Vec::new();
@@ -288,8 +314,8 @@ impl Rerun {
         let optional = self.left.values().map(VecDeque::len).sum::<usize>();
         match optional {
             0 => Vec::new(),
-            1 => vec!["one recorded request without tools did not come".to_owned()],
-            count => vec![format!("{count} recorded requests without tools did not come")],
+            1 => vec!["the program no longer makes one recorded request, which offered no tools".to_owned()],
+            count => vec![format!("the program no longer makes {count} recorded requests, which offered no tools")],
         }
     }
 
@@ -312,6 +338,39 @@ impl Rerun {
         }
     }
 
+    /// Why a recorded request was made: because of the answer to the same request before it.
+    fn retried(&self, at: usize) -> Option<String> {
+        let recorded = &self.world.requests[at];
+        let before = self.came.iter().rev().find(|before| {
+            self.world.requests[**before].key == recorded.key && self.world.requests[**before].start < recorded.start
+        })?;
+        let why = match &self.world.requests[*before].of {
+            Of::Model { response, .. } => match &self.ledger.entries[(*response)?].what {
+                What::Response(Response { status: Some(status), end: End::Complete, .. }) if *status >= 400 => {
+                    format!("HTTP status {status} answered the same request before it")
+                }
+                What::Response(Response { status: None, .. }) => {
+                    "the same request before it got no response".to_owned()
+                }
+                What::Response(Response { end, .. }) if *end != End::Complete => {
+                    "the response to the same request before it broke off".to_owned()
+                }
+                _ => return None,
+            },
+            Of::Mcp(asked) => match &asked.reply.end {
+                McpEnd::Reply(reply) if reply.get("error").is_some() => {
+                    "the same request before it was answered with an error".to_owned()
+                }
+                McpEnd::Status(status) => format!("HTTP status {status} answered the same request before it"),
+                McpEnd::Cut(_) | McpEnd::Dropped | McpEnd::Gone(_) | McpEnd::Nothing => {
+                    "the same request before it got no reply".to_owned()
+                }
+                _ => return None,
+            },
+        };
+        Some(why)
+    }
+
     /// Describes a request that was not recorded, and how it differs from the nearest recorded one.
     fn unknown(&self, asked: &RerunRequest) -> String {
         let times = self.came.iter().filter(|at| self.world.requests[**at].key == asked.key).count();
@@ -323,10 +382,10 @@ impl Rerun {
         };
         if times > 0 {
             let times = if times == 1 { "once".to_owned() } else { format!("{times} times") };
-            return format!("{name} came once more than in the recording, which has it {times}");
+            return format!("{name} was made once more than in the recording, where it was made {times}");
         }
         let Some(nearest) = self.nearest(asked) else {
-            return format!("{name} was not recorded, and nothing like it is left in the recording");
+            return format!("{name} was not recorded, and no recorded request that is left is like it");
         };
         let (recorded, now) = match (&self.world.requests[nearest].of, &asked.of) {
             (Of::Mcp(recorded), RequestKind::Mcp { params, .. }) => (recorded.params.clone(), params.clone()),
@@ -341,9 +400,15 @@ impl Rerun {
         };
         let described = difference::describe(&recorded, &now);
         let described = described.unwrap_or_else(|| "they differ in the address".to_owned());
-        let recorded = self.name(nearest);
-        let instead = if recorded == name { String::new() } else { format!(": {recorded}") };
-        format!("{name} is not what was recorded{instead}\n{described}")
+        let closest = self.name(nearest);
+        let is_same = match &asked.of {
+            RequestKind::Mcp { .. } => closest == name,
+            RequestKind::Model(_, number) => closest.starts_with(&format!("model request {number} of ")),
+        };
+        if is_same {
+            return format!("{closest} is not what was recorded\n{described}");
+        }
+        format!("{name} was not recorded; compared with the closest recorded request, {closest}:\n{described}")
     }
 
     /// The recorded request that was probably meant: of the same kind, the next in order, with as much in common as possible.

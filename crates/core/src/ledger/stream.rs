@@ -28,6 +28,13 @@ pub enum Reply {
 }
 
 impl Response {
+    /// Whether a text is JSON, or the beginning of it.
+    fn is_json(&self, text: &str) -> bool {
+        let kind =
+            self.headers.get("content-type").map_or("", |kind| kind.split(';').next().unwrap_or_default().trim_end());
+        kind.ends_with("json") || text.trim_start().starts_with(['{', '['])
+    }
+
     /// The reply in it.
     pub fn reply(&self, interface: Interface) -> Reply {
         match self.status {
@@ -60,6 +67,15 @@ impl Response {
                 if self.end != End::Complete && interface != Interface::Gemini =>
             {
                 return Reply::Failed("the response broke off".to_owned());
+            }
+            Body::Text(text) if self.end != End::Complete && self.is_json(text) => {
+                // For Gemini a list may be one of chunks, which the program could read one by one.
+                return match interface {
+                    Interface::Gemini if text.trim_start().starts_with('[') => {
+                        Reply::Unread("it broke off in the middle of a list".to_owned())
+                    }
+                    _ => Reply::Failed("the response broke off".to_owned()),
+                };
             }
             Body::Text(text) => {
                 let head = crate::json::cut(text, 40);

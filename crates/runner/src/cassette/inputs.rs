@@ -20,7 +20,8 @@ pub fn inputs(suite: &Suite, test: &AgentTest, model: &str, script: Option<&str>
             out.insert("max_turns".to_owned(), test.max_turns.into());
         }
     }
-    let servers = test.servers.iter().filter_map(|name| Some((name.clone(), server(suite.servers.get(name)?, &as_written))));
+    let servers =
+        test.servers.iter().filter_map(|name| Some((name.clone(), server(suite.servers.get(name)?, &as_written))));
     out.insert("servers".to_owned(), Value::Object(servers.collect()));
     let faults = test.inject.iter().filter_map(|at| suite.faults.get(*at));
     out.insert("inject".to_owned(), faults.map(fault).collect());

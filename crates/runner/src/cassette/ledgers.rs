@@ -32,17 +32,34 @@ impl Folder {
     pub fn load_ledger(&self, cassette: &Cassette) -> Result<Ledger, CassetteError> {
         let path = ledger_path(&self.path(&cassette.test, &cassette.model, cassette.run));
         let broken = |why: &str| CassetteError::Ledger { path: path.clone(), why: why.to_owned() };
+        let outdated = |why: &str| CassetteError::NoLedger {
+            path: self.path(&cassette.test, &cassette.model, cassette.run),
+            why: why.to_owned(),
+        };
         let Some(named) = &cassette.ledger else {
-            return Err(broken("the recording has no ledgers: it is not one of a program"));
+            return Err(outdated("it has no ledger of what the program asked, and so cannot be rerun"));
         };
         let text = match self.text(&path) {
-            Err(CassetteError::Missing { .. }) => return Err(broken("the ledgers of the recording are missing")),
+            Err(CassetteError::Missing { .. }) => {
+                let why = "the ledger of the recording is missing. It must be committed with the recording; check that git \
+                           does not ignore *.ledger.jsonl";
+                return Err(broken(why));
+            }
             text => text?,
         };
         if hash(text.as_bytes()) != *named {
-            return Err(broken("these are not the ledgers of the recording: their hash does not match"));
+            let ends = if text.contains('\r') { "; it has CRLF line ends, which git may have added" } else { "" };
+            return Err(broken(&format!(
+                "the ledger was changed or cut off after the recording: its SHA-256 is not the recorded one{ends}"
+            )));
         }
-        Ledger::read(&text).map_err(|error| broken(&at_line(&error)))
+        let ledger = Ledger::read(&text).map_err(|error| broken(&at_line(&error)))?;
+        let struck = cassette.trace.program.as_ref().and_then(|program| program.faults.as_ref());
+        if ledger.fault_hits.is_empty() && struck.is_some_and(|struck| !struck.is_empty()) {
+            let why = "its ledger was recorded by an older mcptest and does not say what the injected faults struck";
+            return Err(outdated(why));
+        }
+        Ok(ledger)
     }
 }
 

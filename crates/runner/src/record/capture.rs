@@ -86,6 +86,15 @@ impl Kind {
 
 /// What a captured body says. A body in an unknown encoding, or one that does not decode, is not read.
 pub(super) fn read(capture: Capture, kind: &Kind, limit: usize) -> Body {
+    read_part(capture, kind, limit, false)
+}
+
+/// The same for a body that broke off. Its JSON does not parse, and is kept as text so that it can be sent again.
+pub(super) fn read_cut(capture: Capture, kind: &Kind, limit: usize) -> Body {
+    read_part(capture, kind, limit, true)
+}
+
+fn read_part(capture: Capture, kind: &Kind, limit: usize, is_cut: bool) -> Body {
     if capture.is_empty() {
         return Body::Empty;
     }
@@ -107,7 +116,7 @@ pub(super) fn read(capture: Capture, kind: &Kind, limit: usize) -> Body {
     let is_json = kind.content_type.ends_with("json") || text.trim_start().starts_with(['{', '[']);
     match json::parse(text) {
         Ok(value) => Body::Json { rest: value, parts: BTreeMap::new() },
-        Err(error) if is_json => Body::Unread(unread(WhyUnread::Malformed(error.to_string()), &bytes)),
+        Err(error) if is_json && !is_cut => Body::Unread(unread(WhyUnread::Malformed(error.to_string()), &bytes)),
         Err(_) => Body::Text(text.to_owned()),
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mcptest_core::ledger::FaultHit;
 use mcptest_core::suite::Fault;
 use mcptest_core::trace::{FaultEffect, FaultKind, ProgramFault};
 use tokio::sync::Notify;
@@ -26,7 +25,7 @@ struct Shared {
 struct State {
     /// In the order in which they apply, each with the number of matches so far.
     armed: Vec<(Fault, u64)>,
-    hits: BTreeMap<usize, FaultHit>,
+    hits: BTreeMap<usize, (ProgramFault, Option<At>)>,
     next: usize,
     /// Servers and ids of requests that the program canceled.
     canceled: BTreeSet<(String, String)>,
@@ -72,7 +71,7 @@ impl Faults {
             return None;
         }
         let fault = fault.clone();
-        let at = state.next;
+        let number = state.next;
         state.next += 1;
         drop(state);
         let effect = match fault.kind {
@@ -81,7 +80,7 @@ impl Faults {
             }
             _ => FaultEffect::Error,
         };
-        Some(ActiveFault { faults: self.clone(), at, fault, effect, seq: None, ms: self.0.started.ms() })
+        Some(ActiveFault { faults: self.clone(), number, fault, effect, at: None, ms: self.0.started.ms() })
     }
 
     /// The program canceled a request.
@@ -105,21 +104,29 @@ impl Faults {
     }
 
     /// The faults that were hit so far, in order.
-    pub(super) fn hits(&self) -> Vec<FaultHit> {
+    pub(super) fn hits(&self) -> Vec<(ProgramFault, Option<At>)> {
         self.state().hits.values().cloned().collect()
     }
+}
+
+/// What a fault hit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum At {
+    /// The entry of a call.
+    Call(u64),
+    /// The number of an exchange with the model.
+    Model(u64),
 }
 
 /// A fault in effect. Its duration is measured until it is dropped.
 #[derive(Debug)]
 pub(super) struct ActiveFault {
     faults: Faults,
-    at: usize,
+    number: usize,
     pub(super) fault: Fault,
     /// What the program sees if nothing else happens before the fault ends.
     effect: FaultEffect,
-    /// The entry of the call.
-    pub(super) seq: Option<u64>,
+    pub(super) at: Option<At>,
     ms: u64,
 }
 
@@ -135,6 +142,6 @@ impl Drop for ActiveFault {
         let duration_ms = self.faults.0.started.ms().saturating_sub(self.ms);
         let Fault { name, kind, .. } = &self.fault;
         let fault = ProgramFault { duration_ms, effect: self.effect, kind: *kind, ms: self.ms, name: name.clone() };
-        self.faults.state().hits.insert(self.at, FaultHit { fault, seq: self.seq });
+        self.faults.state().hits.insert(self.number, (fault, self.at));
     }
 }

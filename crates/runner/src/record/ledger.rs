@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mcptest_core::ledger::{Body, Entry, Interface, Ledger, Mcp, Message, Request, Response, Side, What};
+use mcptest_core::ledger::{Body, Entry, FaultHit, Interface, Ledger, Mcp, Request, Response, What};
 use mcptest_core::redact::Redactor;
 use mcptest_core::suite::Fault;
 
-use super::fault::Faults;
+use super::fault::{At, Faults};
 use crate::clock::Stopwatch;
 
 /// Where proxies report what passed. Clones share one pair of ledgers.
@@ -83,17 +83,8 @@ impl Recorder {
         }
     }
 
-    /// A message between the program and a server. `reply_to` is the number of the message whose HTTP response brought it.
-    /// Returns the number of this one.
-    pub(super) fn mcp(
-        &self,
-        server: &str,
-        connection: u64,
-        from: Side,
-        message: Message,
-        reply_to: Option<u64>,
-    ) -> u64 {
-        let mcp = Mcp { server: server.to_owned(), connection, from, message, reply_to };
+    /// A message between the program and a server. Returns its number.
+    pub(super) fn mcp(&self, mcp: Mcp) -> u64 {
         self.enter(&mut self.state(), What::Mcp(mcp))
     }
 
@@ -142,7 +133,25 @@ impl Recorder {
     /// The ledgers so far without secrets, and the redactor that knows all of them.
     pub(super) fn finish(&self) -> (Ledger, Redactor) {
         let redactor = self.redactor();
-        let mut state = self.state();
-        (std::mem::take(&mut state.ledger).redacted(&redactor), redactor)
+        let mut ledger = std::mem::take(&mut self.state().ledger);
+        ledger.fault_hits = fault_hits(&self.0.faults, &ledger.entries);
+        (ledger.redacted(&redactor), redactor)
     }
+}
+
+/// The faults that struck, with the entries of what they struck.
+fn fault_hits(faults: &Faults, entries: &[Entry]) -> Vec<FaultHit> {
+    let request = |number: u64| {
+        let found = entries.iter().find(|entry| matches!(&entry.what, What::Request(one) if one.exchange == number));
+        found.map(|entry| entry.seq)
+    };
+    let hit = |(fault, at)| {
+        let seq = match at {
+            Some(At::Call(seq)) => Some(seq),
+            Some(At::Model(number)) => request(number),
+            None => None,
+        };
+        Some(FaultHit { fault, seq: seq? })
+    };
+    faults.hits().into_iter().filter_map(hit).collect()
 }

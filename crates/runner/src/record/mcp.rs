@@ -20,7 +20,7 @@ use std::sync::{Mutex, PoisonError};
 
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
-use mcptest_core::ledger::{self, Message, Side, WhyUnread};
+use mcptest_core::ledger::{self, Mcp, Message, Side, WhyUnread};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -141,7 +141,8 @@ impl Tape {
     }
 
     fn enter(&self, connection: u64, from: Side, message: Message, reply_to: Option<u64>) -> u64 {
-        self.recorder.mcp(&self.server, connection, from, message, reply_to)
+        let server = self.server.clone();
+        self.recorder.mcp(Mcp { server, connection, from, message, reply_to, status: None })
     }
 
     /// A message of the program. Returns its number.

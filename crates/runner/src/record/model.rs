@@ -19,6 +19,7 @@ use reqwest::{Client, ClientBuilder, Url};
 use tokio::time::sleep;
 
 use super::capture::{self, Capture, Kind, MAX_KEPT, MAX_OTHER};
+use super::fault::At;
 use super::ledger::{PendingModelRequest, Recorder};
 use super::listen::{Body, plain};
 use super::tap::{Cut, Resumed, Tap, Tapped, collect};
@@ -334,7 +335,10 @@ pub(super) async fn forward(
         limit,
         is_done: false,
     };
-    let active = if interface.is_some() { recorder.faults().fault_for_model() } else { None };
+    let mut active = if interface.is_some() { recorder.faults().fault_for_model() } else { None };
+    if let Some(active) = &mut active {
+        active.at = Some(At::Model(exchange));
+    }
     match active {
         None => respond(outgoing.headers(headers), watch, upstream, None).await,
         Some(active) => match active.fault.kind {
@@ -463,12 +467,13 @@ impl Watch {
             return;
         }
         let capture = std::mem::replace(&mut self.capture, Capture::new(0));
+        let read = if end == End::Complete { capture::read } else { capture::read_cut };
         self.recorder.response(ledger::Response {
             exchange: self.exchange,
             first_ms: self.first_ms,
             status: self.status,
             headers: std::mem::take(&mut self.headers),
-            body: capture::read(capture, &self.kind, self.limit),
+            body: read(capture, &self.kind, self.limit),
             end,
         });
     }

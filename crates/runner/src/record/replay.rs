@@ -47,7 +47,7 @@ impl Player {
     }
 
     /// What comes from now on is redacted before it is compared, and what is sent has the values of this run.
-    pub(super) fn know(&self, redactor: Redactor, secrets: Vec<(String, String)>) {
+    pub(super) fn set_secrets(&self, redactor: Redactor, secrets: Vec<(String, String)>) {
         self.rerun().redact(redactor);
         let marked = |(name, value): (String, String)| {
             let quoted = json::canonical(&Value::String(value));
@@ -85,6 +85,11 @@ impl Player {
     /// The program has ended. Returns what to say about what did not come and need not.
     pub fn finish(&self) -> Vec<String> {
         self.rerun().finish()
+    }
+
+    /// The first answer of a restarted server that is not the recorded one.
+    pub fn changed_answer(&self, live: &Ledger) -> Option<String> {
+        self.rerun().changed_answer(live)
     }
 
     /// The ledger of what happened.

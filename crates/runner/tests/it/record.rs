@@ -1,10 +1,10 @@
 //! The recording proxy between clients and servers of MCP: what each side sees, and what the ledger holds.
 
-mod again;
 mod clients;
 mod conversations;
 mod lines;
 mod remote;
+mod rerun;
 mod stdio;
 
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use std::path::Path;
 use mcptest_core::ledger::{Entry, Ledger, Mcp, Message, Side, What};
 use mcptest_runner::mcp::Endpoint;
 use mcptest_runner::process::Processes;
-use mcptest_runner::record::{Again, Player, Recording, Setup, Upstreams};
+use mcptest_runner::record::{Player, Recording, RerunSetup, Setup, Upstreams};
 use serde_json::{Value, json};
 
 use crate::fake::{Fake, within};
@@ -34,7 +34,7 @@ impl Proxy {
             secrets: Vec::new(),
             shim: Path::new("mcptest"),
             no_proxy: None,
-            again: None,
+            rerun: None,
         };
         let recording = Recording::start(setup).await.unwrap();
         let url = recording.variables()["MCPTEST_URL_FAKE"].clone();
@@ -56,8 +56,8 @@ impl Proxy {
     }
 
     /// Answers from a ledger.
-    pub(crate) async fn again(player: &Player) -> Self {
-        let again = Again { player: player.clone(), servers: vec!["fake".to_owned()] };
+    pub(crate) async fn rerun(player: &Player) -> Self {
+        let rerun = RerunSetup { player: player.clone(), servers: vec!["fake".to_owned()] };
         // Sets up TLS for the client of the test. A program that runs again needs none.
         drop(Upstreams::new(&|_| None).unwrap());
         let setup = Setup {
@@ -68,7 +68,7 @@ impl Proxy {
             secrets: Vec::new(),
             shim: Path::new("mcptest"),
             no_proxy: None,
-            again: Some(again),
+            rerun: Some(rerun),
         };
         let recording = Recording::start(setup).await.unwrap();
         let url = recording.variables()["MCPTEST_URL_FAKE"].clone();
@@ -77,7 +77,7 @@ impl Proxy {
 
     /// Compares what a server gets with a ledger.
     pub(crate) async fn live(fake: &Fake, player: &Player) -> Self {
-        let again = Again { player: player.clone(), servers: Vec::new() };
+        let rerun = RerunSetup { player: player.clone(), servers: Vec::new() };
         drop(Upstreams::new(&|_| None).unwrap());
         let setup = Setup {
             faults: Vec::new(),
@@ -87,7 +87,7 @@ impl Proxy {
             secrets: Vec::new(),
             shim: Path::new("mcptest"),
             no_proxy: None,
-            again: Some(again),
+            rerun: Some(rerun),
         };
         let recording = Recording::start(setup).await.unwrap();
         let url = recording.variables()["MCPTEST_URL_FAKE"].clone();

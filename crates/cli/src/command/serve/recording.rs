@@ -126,7 +126,7 @@ fn record(
         upstreams: upstreams(&lookup)?,
         shim: &shim,
         no_proxy: lookup("NO_PROXY").or_else(|| lookup("no_proxy")),
-        again: None,
+        rerun: None,
     };
     let runtime = runtime::build().map_err(|error| out_of_resources(&error))?;
     runtime.block_on(async {

@@ -56,7 +56,10 @@ fn walk<'v>(pointer: String, recorded: Option<&'v Value>, now: Option<&'v Value>
 pub(super) fn describe(recorded: &Value, now: &Value) -> Option<String> {
     let all = differences(recorded, now);
     let (first, more) = all.split_first()?;
-    let mut lines = vec![format!("the first difference is at {}", place(&first.pointer))];
+    if let Some((old, new)) = renamed(&all) {
+        return Some(format!("{old} is now {new}, with the same value"));
+    }
+    let mut lines = vec![format!("first difference: {}", place(&first.pointer))];
     match (first.recorded, first.now) {
         (Some(Value::String(old)), Some(Value::String(new))) if is_long(old) || is_long(new) => {
             lines.extend(text(old, new));
@@ -67,18 +70,33 @@ pub(super) fn describe(recorded: &Value, now: &Value) -> Option<String> {
             lines.push(format!("  now:      {new}"));
         }
         (old, new) => {
-            let shown =
-                |side: Option<&Value>| side.map_or_else(|| "nothing".to_owned(), |side| json::excerpt(side, MAX_VALUE));
+            let shown = |side: Option<&Value>| {
+                side.map_or_else(|| "(missing)".to_owned(), |side| json::excerpt(side, MAX_VALUE))
+            };
             lines.push(format!("  recorded: {}", shown(old)));
             lines.push(format!("  now:      {}", shown(new)));
         }
     }
     match more {
         [] => {}
-        [one] => lines.push(format!("one more difference is at {}", place(&one.pointer))),
-        [next, ..] => lines.push(format!("{} more differences, the next at {}", more.len(), place(&next.pointer))),
+        [one] => lines.push(format!("one more difference: {}", place(&one.pointer))),
+        [next, ..] => lines.push(format!("{} more differences, next: {}", more.len(), place(&next.pointer))),
     }
     Some(lines.join("\n"))
+}
+
+/// The places of a key that has another name and the same value, if that is the only difference.
+fn renamed<'d>(all: &'d [Difference<'_>]) -> Option<(&'d str, &'d str)> {
+    let [one, other] = all else { return None };
+    let (old, new) = if one.now.is_none() { (one, other) } else { (other, one) };
+    let (Difference { recorded: Some(before), now: None, .. }, Difference { recorded: None, now: Some(after), .. }) =
+        (old, new)
+    else {
+        return None;
+    };
+    let parent = |pointer: &'d str| pointer.rsplit_once('/').map(|(parent, _)| parent);
+    (parent(&old.pointer) == parent(&new.pointer) && json::equal(before, after))
+        .then_some((&*old.pointer, &*new.pointer))
 }
 
 fn place(pointer: &str) -> &str {
@@ -120,34 +138,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_difference_is_told_with_both_values() {
+    fn the_first_difference_is_shown_with_both_values() {
         let old = json!({ "arguments": { "order_id": "A1" }, "name": "find" });
         let new = json!({ "arguments": { "id": "A1" }, "name": "find" });
-        assert_eq!(
-            describe(&old, &new).unwrap(),
-            "the first difference is at /arguments/id\n  recorded: nothing\n  now:      \"A1\"\n\
-             one more difference is at /arguments/order_id"
-        );
+        assert_eq!(describe(&old, &new).unwrap(), "/arguments/order_id is now /arguments/id, with the same value");
         assert_eq!(describe(&old, &old), None);
         assert_eq!(
             describe(&json!([1, 2, 3]), &json!([1, 5, 6, 7])).unwrap(),
-            "the first difference is at /1\n  recorded: 2\n  now:      5\n2 more differences, the next at /2"
+            "first difference: /1\n  recorded: 2\n  now:      5\n2 more differences, next: /2"
         );
-        assert!(describe(&json!({ "a/b": 1 }), &json!({ "a/b": 1.5 })).unwrap().contains("at /a~1b\n"));
+        assert!(describe(&json!({ "a/b": 1 }), &json!({ "a/b": 1.5 })).unwrap().contains(": /a~1b\n"));
         assert_eq!(describe(&json!({ "a": 1 }), &json!({ "a": 1.0 })), None);
     }
 
     #[test]
-    fn long_texts_show_the_lines_that_differ() {
+    fn of_long_texts_the_lines_that_differ_are_shown() {
         let old = json!({ "system": format!("You help.\nBe brief.\n{}\nThe end.", "x".repeat(300)) });
         let new = json!({ "system": format!("You help.\nBe brief and kind.\nAsk.\n{}\nThe end.", "x".repeat(300)) });
         assert_eq!(
             describe(&old, &new).unwrap(),
-            "the first difference is at /system\n  line 2:\n  - Be brief.\n  + Be brief and kind.\n  + Ask."
+            "first difference: /system\n  line 2:\n  - Be brief.\n  + Be brief and kind.\n  + Ask."
         );
         let (old, new) = (format!("{}old{}", "a".repeat(200), "b".repeat(300)), format!("{}new", "a".repeat(200)));
-        let text = describe(&json!(old), &json!(new)).unwrap();
-        assert!(text.starts_with("the first difference is at the whole value\n  line 1:\n  - …aaaa"), "{text}");
-        assert!(text.lines().all(|line| line.chars().count() < 200), "{text}");
+        let described = describe(&json!(old), &json!(new)).unwrap();
+        assert!(described.starts_with("first difference: the whole value\n  line 1:\n  - …aaaa"), "{described}");
+        assert!(described.lines().all(|line| line.chars().count() < 200), "{described}");
     }
 }

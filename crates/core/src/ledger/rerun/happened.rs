@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde_json::Value;
 
-use super::Rerun;
 use super::key::{self, Keys};
-use super::recorded::{Of, is_compared};
+use super::recorded::{McpEnd, Of, is_compared};
+use super::{Rerun, difference};
 use crate::ledger::derive::mcp;
-use crate::ledger::{Entry, Ledger, Mcp, Message, What};
+use crate::ledger::{Entry, Ledger, Mcp, Message, Side, What};
 
 impl Rerun {
     /// The ledger of the rerun. `live` has the messages between the program and restarted servers.
@@ -59,12 +59,16 @@ impl Rerun {
                 continue;
             }
             let what = match (&entry.what, answers.get(&entry.seq)) {
-                (What::Mcp(mcp), Some(message)) => What::Mcp(Mcp { message: message.clone(), ..mcp.clone() }),
+                (What::Mcp(mcp), Some((from, message))) => {
+                    What::Mcp(Mcp { from: *from, message: message.clone(), ..mcp.clone() })
+                }
                 (what, _) => what.clone(),
             };
             entries.push(Entry { what, ..entry.clone() });
         }
-        Ledger { servers: self.ledger.servers.clone(), entries, blobs: self.ledger.blobs.clone() }
+        let is_in = |seq: u64| entries.binary_search_by_key(&seq, |entry: &Entry| entry.seq).is_ok();
+        let fault_hits = self.ledger.fault_hits.iter().filter(|hit| is_in(hit.seq)).cloned().collect();
+        Ledger { servers: self.ledger.servers.clone(), entries, blobs: self.ledger.blobs.clone(), fault_hits }
     }
 
     fn is_connected(&self, server: &str) -> bool {
@@ -72,16 +76,16 @@ impl Rerun {
     }
 
     /// The answers of restarted servers, by the entries of the recorded ones.
-    fn answers(&self, live: &Ledger) -> BTreeMap<u64, Message> {
+    fn answers(&self, live: &Ledger) -> BTreeMap<u64, (Side, Message)> {
         let keys = Keys::default();
-        let mut by_key: BTreeMap<String, VecDeque<Message>> = BTreeMap::new();
+        let mut by_key: BTreeMap<String, VecDeque<(Side, Message)>> = BTreeMap::new();
         for request in mcp::requests(live).requests.iter().filter(|request| is_compared(request.method())) {
             let params = keys.params(request.message.get("params"), &self.rules);
             let message = match &request.end {
-                None => Message::End("the recording ended".to_owned()),
+                None => (Side::Server, Message::End("the recording ended".to_owned())),
                 Some(end) => match (end.answer, &end.entry.what) {
-                    (Some(answer), _) => Message::Json(answer.clone()),
-                    (None, What::Mcp(mcp)) => mcp.message.clone(),
+                    (Some(answer), _) => (Side::Server, Message::Json(answer.clone())),
+                    (None, What::Mcp(mcp)) => (mcp.from, mcp.message.clone()),
                     _ => continue,
                 },
             };
@@ -93,11 +97,35 @@ impl Rerun {
             let recorded = &self.world.requests[*at];
             let Of::Mcp(asked) = &recorded.of else { continue };
             let Some(mut message) = by_key.get_mut(&recorded.key).and_then(VecDeque::pop_front) else { continue };
-            if let Message::Json(Value::Object(map)) = &mut message {
-                map.insert("id".to_owned(), asked.id.clone());
+            match &mut message {
+                (Side::Server, Message::Json(Value::Object(map))) => {
+                    drop(map.insert("id".to_owned(), asked.id.clone()));
+                }
+                (Side::Program, Message::Json(canceled)) => {
+                    if let Some(id) = canceled.pointer_mut("/params/requestId") {
+                        *id = asked.id.clone();
+                    }
+                }
+                _ => {}
             }
             out.insert(recorded.end, message);
         }
         out
+    }
+
+    /// The first answer of a restarted server that is not the recorded one, for people.
+    pub fn changed_answer(&self, live: &Ledger) -> Option<String> {
+        let answers = self.answers(live);
+        self.came.iter().find_map(|at| {
+            let recorded = &self.world.requests[*at];
+            let Of::Mcp(asked) = &recorded.of else { return None };
+            let (McpEnd::Reply(old), Some((Side::Server, Message::Json(new)))) =
+                (&asked.reply.end, answers.get(&recorded.end))
+            else {
+                return None;
+            };
+            let described = difference::describe(old, new)?;
+            Some(format!("the answer to {} is not the recorded one\n{described}", self.name(*at)))
+        })
     }
 }

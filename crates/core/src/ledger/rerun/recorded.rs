@@ -8,6 +8,10 @@ use super::ignore::Rules;
 use super::key::{self, Keys};
 use crate::ledger::derive::{self, mcp};
 use crate::ledger::{Ledger, Message, Side, What};
+use crate::trace::{FaultEffect, FaultKind, ProgramFault};
+
+/// The injected faults, by the entries of the requests that they hit.
+type Faults<'l> = BTreeMap<u64, &'l ProgramFault>;
 
 /// Methods that are compared and required. Other MCP methods are only answered.
 const COMPARED: [&str; 3] = ["tools/call", "resources/read", "prompts/get"];
@@ -27,10 +31,11 @@ pub(super) struct Recorded {
 
 #[derive(Debug)]
 pub(super) enum Of {
-    /// Positions of the entries.
+    /// Positions of the entries, and the injected fault that struck.
     Model {
         request: usize,
         response: Option<usize>,
+        fault: Option<ProgramFault>,
     },
     Mcp(McpRequest),
 }
@@ -55,6 +60,10 @@ pub struct McpReply {
     /// Messages before the reply: reports, and requests that the program has to answer.
     pub before: Vec<Value>,
     pub end: McpEnd,
+    /// The HTTP status of a reply, if it was not 200.
+    pub status: Option<u16>,
+    /// How long an injected fault delayed it.
+    pub delay_ms: u64,
 }
 
 /// How a request to a server ended.
@@ -66,6 +75,8 @@ pub enum McpEnd {
     Status(u16),
     /// The response broke off.
     Cut(String),
+    /// An injected fault closed the connection.
+    Dropped,
     /// The server had exited, or could not be reached.
     Gone(String),
     /// The program did not wait for a reply, or there was none.
@@ -95,13 +106,14 @@ pub(super) struct RecordedRequests {
 impl RecordedRequests {
     pub(super) fn read(ledger: &Ledger, keys: &mut Keys, rules: &Rules) -> Self {
         let mut out = Self::default();
-        out.model(ledger, keys, rules);
-        out.mcp(ledger, keys, rules);
+        let faults = ledger.fault_hits.iter().map(|hit| (hit.seq, &hit.fault)).collect();
+        out.model(ledger, keys, rules, &faults);
+        out.mcp(ledger, keys, rules, &faults);
         out.requests.sort_by_key(|recorded| recorded.start);
         out
     }
 
-    fn model(&mut self, ledger: &Ledger, keys: &mut Keys, rules: &Rules) {
+    fn model(&mut self, ledger: &Ledger, keys: &mut Keys, rules: &Rules, faults: &Faults<'_>) {
         let counted = derive::counted(ledger);
         let mut responses: BTreeMap<u64, (usize, u64)> = BTreeMap::new();
         for (at, entry) in ledger.entries.iter().enumerate() {
@@ -117,12 +129,16 @@ impl RecordedRequests {
                 start: entry.seq,
                 end: response.map_or(u64::MAX, |(_, seq)| *seq),
                 is_required: counted.contains(&entry.seq),
-                of: Of::Model { request: at, response: response.map(|(at, _)| *at) },
+                of: Of::Model {
+                    request: at,
+                    response: response.map(|(at, _)| *at),
+                    fault: faults.get(&entry.seq).copied().cloned(),
+                },
             });
         }
     }
 
-    fn mcp(&mut self, ledger: &Ledger, keys: &Keys, rules: &Rules) {
+    fn mcp(&mut self, ledger: &Ledger, keys: &Keys, rules: &Rules, faults: &Faults<'_>) {
         let mcp::Reader { requests, loose, .. } = mcp::requests(ledger);
         let servers: BTreeMap<u64, &str> = ledger
             .entries
@@ -145,9 +161,18 @@ impl RecordedRequests {
             let mut entries = vec![request.seq];
             entries.extend(request.before.iter().map(|(seq, _)| *seq));
             entries.extend(request.end.as_ref().map(|end| end.entry.seq));
+            let fault = faults.get(&request.seq);
             let reply = McpReply {
                 before: request.before.iter().map(|(_, message)| (*message).clone()).collect(),
-                end: request.end.as_ref().map_or(McpEnd::Nothing, ended),
+                end: match fault.map(|fault| fault.kind) {
+                    Some(FaultKind::Drop) => McpEnd::Dropped,
+                    _ => request.end.as_ref().map_or(McpEnd::Nothing, ended),
+                },
+                status: request.end.as_ref().and_then(|end| match &end.entry.what {
+                    What::Mcp(mcp) => mcp.status,
+                    _ => None,
+                }),
+                delay_ms: delay(fault.copied()),
             };
             let id = request.message.get("id").cloned().unwrap_or_default();
             let key = key::mcp(&server, &method, &params);
@@ -159,6 +184,11 @@ impl RecordedRequests {
             }
         }
     }
+}
+
+/// How long a fault delayed an answer that came after all.
+pub(super) fn delay(fault: Option<&ProgramFault>) -> u64 {
+    fault.filter(|fault| fault.effect == FaultEffect::Delay).map_or(0, |fault| fault.duration_ms)
 }
 
 fn ended(end: &mcp::ExchangeEnd<'_>) -> McpEnd {

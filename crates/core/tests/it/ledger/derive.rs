@@ -32,7 +32,14 @@ impl Tape {
     }
 
     pub(super) fn mcp(&mut self, from: Side, message: Message) -> &mut Self {
-        self.enter(What::Mcp(Mcp { server: "shop".to_owned(), connection: 0, from, message, reply_to: None }))
+        self.enter(What::Mcp(Mcp {
+            server: "shop".to_owned(),
+            connection: 0,
+            from,
+            message,
+            reply_to: None,
+            status: None,
+        }))
     }
 
     pub(super) fn sent(&mut self, message: Value) -> &mut Self {

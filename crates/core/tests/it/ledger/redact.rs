@@ -176,7 +176,8 @@ fn every_text_of_a_ledger_is_redacted() {
     };
     ledger.entries.push(Entry { seq: 1, ms: 0, what: What::Request(request) });
     for message in [Message::Json(json!({ "a": [SECRET] })), Message::End(SECRET.to_owned())] {
-        let mcp = Mcp { server: "s".to_owned(), connection: 0, from: Side::Server, message, reply_to: None };
+        let mcp =
+            Mcp { server: "s".to_owned(), connection: 0, from: Side::Server, message, reply_to: None, status: None };
         let seq = ledger.entries.len() as u64;
         ledger.entries.push(Entry { seq, ms: 0, what: What::Mcp(mcp) });
     }

@@ -1,6 +1,6 @@
 //! A program that runs again: what is recognized, what is a divergence, and what it is told.
 
-use mcptest_core::ledger::rerun::{Ignore, McpEnd, Rerun, RerunRequest, Step};
+use mcptest_core::ledger::rerun::{Ignore, McpEnd, ModelAnswer, Rerun, RerunRequest, Step};
 use mcptest_core::ledger::{Body, End, Entry, Interface, Ledger, Mcp, Message, Part, Request, Response, Side, What};
 use mcptest_core::redact::Redactor;
 use proptest::prelude::*;
@@ -130,8 +130,7 @@ fn a_renamed_argument_is_reported_with_its_path() {
         true
     });
     let expected = "`tools/call refund` of server `shop` is not what was recorded\n\
-                    the first difference is at /arguments/amount\n  recorded: nothing\n  now:      250\n\
-                    one more difference is at /arguments/cents";
+                    /arguments/cents is now /arguments/amount, with the same value";
     assert_eq!(told, expected);
 }
 
@@ -143,8 +142,8 @@ fn a_changed_prompt_is_reported_with_both_texts() {
         }
         true
     });
-    let expected = "model request 1 (POST /v1/x) is not what was recorded: model request 1 of 3 (POST /v1/x)\n\
-                    the first difference is at /messages/0/content\n  \
+    let expected = "model request 1 of 3 (POST /v1/x) is not what was recorded\n\
+                    first difference: /messages/0/content\n  \
                     recorded: \"refund order 7\"\n  now:      \"refund order 8\"";
     assert_eq!(told, expected);
 }
@@ -155,15 +154,16 @@ fn a_missing_request_is_a_divergence() {
     // The last request is held back, and what is missing never comes.
     assert_eq!(
         diverged(&recorded(), |message| !is_refund(message)),
-        "model request 3 of 3 (POST /v1/x) came before `tools/call refund` of server `shop`, and was recorded after it"
+        "model request 3 of 3 (POST /v1/x) came before `tools/call refund` of server `shop`; in the recording it came after"
     );
     let is_last = |message: &Value| message.get("messages").is_some_and(|all| all.as_array().unwrap().len() == 5);
     assert_eq!(
         diverged(&recorded(), |message| !is_last(message)),
-        "model request 3 of 3 (POST /v1/x) did not come; it is the only recorded request that is missing"
+        "model request 3 of 3 (POST /v1/x) was recorded, and the program no longer makes it"
     );
     let told = diverged(&recorded(), |_| false);
-    let expected = "5 recorded requests did not come, the first of them model request 1 of 3 (POST /v1/x)";
+    let expected =
+        "the program no longer makes 5 recorded requests, the first of them model request 1 of 3 (POST /v1/x)";
     assert_eq!(told, expected);
 }
 
@@ -175,7 +175,7 @@ fn a_request_that_comes_too_often_is_a_divergence() {
     let call = json!({ "id": 9, "method": "tools/call", "params": { "name": "find", "arguments": { "order": 7 } } });
     let asked = rerun.mcp("shop", &call).unwrap();
     assert_eq!(outcome(&rerun.take(&asked)), "diverged");
-    let told = "`tools/call find` of server `shop` came once more than in the recording, which has it once";
+    let told = "`tools/call find` of server `shop` was made once more than in the recording, where it was made once";
     assert_eq!(rerun.diverged(), Some(told));
     // The first reason stays.
     assert_eq!(play(&mut rerun, &ledger, |_| true), Some("diverged"));
@@ -211,7 +211,7 @@ fn equal_requests_are_answered_in_recorded_order() {
     for request in &requests {
         let asked = all.model(request.clone());
         match all.take(&asked) {
-            Step::Model(Some(response)) => statuses.push(response.status),
+            Step::Model(ModelAnswer { response: Some(response), .. }) => statuses.push(response.status),
             other => panic!("{other:?}"),
         }
     }
@@ -221,7 +221,8 @@ fn equal_requests_are_answered_in_recorded_order() {
     let asked = once.model(requests[0].clone());
     once.take(&asked);
     once.finish();
-    let told = "model request 2 of 2 (POST /v1/x) did not come; it is the only recorded request that is missing";
+    let told = "model request 2 of 2 (POST /v1/x) was recorded, and the program no longer makes it\n\
+                it was recorded as a retry: HTTP status 529 answered the same request before it";
     assert_eq!(once.diverged(), Some(told));
 }
 
@@ -234,7 +235,7 @@ fn questions_on_the_side_may_be_missing() {
     let ledger = tape.ledger;
     let mut rerun = rerun(&ledger);
     assert_eq!(play(&mut rerun, &ledger, |message| message.get("model") != Some(&json!("small"))), None);
-    assert_eq!(rerun.finish(), ["one recorded request without tools did not come"]);
+    assert_eq!(rerun.finish(), ["the program no longer makes one recorded request, which offered no tools"]);
     assert_eq!(rerun.diverged(), None);
     let happened = rerun.happened(None);
     assert_eq!(happened.entries.len(), ledger.entries.len() - 2);
@@ -245,7 +246,7 @@ fn questions_on_the_side_may_be_missing() {
         }
         true
     });
-    assert!(told.contains("the first difference is at /model\n  recorded: \"small\"\n  now:      \"large\""), "{told}");
+    assert!(told.contains("first difference: /model\n  recorded: \"small\"\n  now:      \"large\""), "{told}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use mcptest_core::trace::FaultKind;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::super::fault::ActiveFault;
+use super::super::fault::{ActiveFault, At};
 use super::super::listen::Body;
 use super::Tape;
 use super::stdio::json_response;
@@ -48,7 +48,7 @@ pub(super) async fn inject(
     seq: u64,
     id: &Value,
 ) -> Option<Response<Body>> {
-    active.seq = Some(seq);
+    active.at = Some(At::Call(seq));
     let key = id.to_string();
     let mut left = Left { tape, connection, seq: Some(seq) };
     let reply = match active.fault.kind {
@@ -94,7 +94,7 @@ pub(super) async fn inject(
 }
 
 /// A body that breaks off before its first byte.
-struct Broken;
+pub(super) struct Broken;
 
 impl hyper::body::Body for Broken {
     type Data = Bytes;

@@ -144,7 +144,10 @@ async fn serve(tape: &Tape, connection: u64, spawned: Spawned, io: Io, mut closi
                 let _ = timeout(DRAIN_GRACE, &mut down).await;
                 Some(LEFT)
             }
-            () = closed(&mut closing) => Some("the recording ended"),
+            () = closed(&mut closing) => {
+                // The program may have left before, and the child may take a while to end.
+                Some(if has_left.load(Ordering::Relaxed) { LEFT } else { "the recording ended" })
+            }
         };
         // Its input is closed by that.
         abort.abort();

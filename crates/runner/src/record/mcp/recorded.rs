@@ -8,6 +8,7 @@ use std::future::pending;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
@@ -25,6 +26,7 @@ use tokio::time::sleep;
 use super::super::listen::{Body, plain, token};
 use super::super::replay::{BREAK, Player};
 use super::super::tap::collect;
+use super::fault::Broken;
 use super::lines::{Io, closed};
 use super::stdio::{empty, event_stream, failure, json_response, rejection};
 use crate::mcp::MAX_LINE;
@@ -100,7 +102,8 @@ impl Server {
                 return rejection(StatusCode::BAD_REQUEST, -32000, &self.player.refusal());
             }
         };
-        let McpReply { before, end } = reply;
+        let McpReply { before, end, status, delay_ms } = reply;
+        sleep(Duration::from_millis(delay_ms)).await;
         let opens = message.get("method").and_then(Value::as_str) == Some("initialize");
         match end {
             McpEnd::Status(status) => {
@@ -108,6 +111,7 @@ impl Server {
                 return plain(status, "as recorded");
             }
             McpEnd::Gone(why) => return failure(&id, &why),
+            McpEnd::Dropped => return json_response(Broken.boxed_unsync()),
             McpEnd::Nothing if before.is_empty() => return pending().await,
             McpEnd::Reply(reply) if before.is_empty() => {
                 let is_result = reply.get("result").is_some();
@@ -116,6 +120,7 @@ impl Server {
                 if opens && is_result {
                     self.open(&mut response);
                 }
+                *response.status_mut() = recorded_status(status);
                 return response;
             }
             _ => {}
@@ -123,7 +128,7 @@ impl Server {
         let (out, pieces) = mpsc::channel(QUEUE);
         let server = self.clone();
         tokio::spawn(async move {
-            if !server.perform(McpReply { before, end }, &message, &out).await {
+            if !server.perform(before, end, &message, &out).await {
                 let error = json!({ "code": -32000, "message": "mcptest: the server is gone, as recorded" });
                 let _ = out.send(Piece::Message(json!({ "jsonrpc": "2.0", "id": id, "error": error }))).await;
             }
@@ -132,6 +137,7 @@ impl Server {
         if opens {
             self.open(&mut response);
         }
+        *response.status_mut() = recorded_status(status);
         response
     }
 
@@ -194,8 +200,10 @@ impl Server {
             Ok(restored) => restored,
             Err(_) => message,
         };
-        let McpReply { before, end } = reply;
+        let McpReply { before, end, .. } = reply;
         McpReply {
+            status: reply.status,
+            delay_ms: reply.delay_ms,
             before: before.into_iter().map(restored).collect(),
             end: match end {
                 McpEnd::Reply(reply) => McpEnd::Reply(restored(reply)),
@@ -205,9 +213,9 @@ impl Server {
     }
 
     /// Sends everything that answers a request, in order. Returns whether the server keeps running.
-    async fn perform(&self, reply: McpReply, request: &Value, out: &mpsc::Sender<Piece>) -> bool {
+    async fn perform(&self, before: Vec<Value>, end: McpEnd, request: &Value, out: &mpsc::Sender<Piece>) -> bool {
         let id = request.get("id").cloned().unwrap_or_default();
-        for message in reply.before {
+        for message in before {
             let answered = message.get("method").and(message.get("id")).map(|id| {
                 let (done, answered) = oneshot::channel();
                 self.state().questions.insert(json::canonical(id), done);
@@ -224,12 +232,12 @@ impl Server {
                 }
             }
         }
-        match reply.end {
+        match end {
             McpEnd::Reply(reply) => {
                 let _ = out.send(Piece::Message(with_id(reply, &id))).await;
                 true
             }
-            McpEnd::Cut(_) => {
+            McpEnd::Cut(_) | McpEnd::Dropped => {
                 sleep(BREAK).await;
                 let _ = out.send(Piece::Break).await;
                 true
@@ -296,7 +304,10 @@ impl Server {
 
     async fn line(&self, message: &Value, out: &mpsc::Sender<Piece>) -> bool {
         match self.find(message).await {
-            Found::Reply(reply) => self.perform(reply, message, out).await,
+            Found::Reply(McpReply { before, end, delay_ms, .. }) => {
+                sleep(Duration::from_millis(delay_ms)).await;
+                self.perform(before, end, message, out).await
+            }
             Found::Nothing => true,
             Found::Diverged => {
                 let error = json!({ "code": -32000, "message": format!("mcptest: {}", self.player.refusal()) });
@@ -314,6 +325,10 @@ enum Found {
     /// It has no answer.
     Nothing,
     Diverged,
+}
+
+fn recorded_status(status: Option<u16>) -> StatusCode {
+    status.and_then(|status| StatusCode::from_u16(status).ok()).unwrap_or(StatusCode::OK)
 }
 
 fn with_id(mut message: Value, id: &Value) -> Value {

@@ -10,7 +10,7 @@ use hyper::body::Incoming;
 use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
-use mcptest_core::ledger::{self, Message};
+use mcptest_core::ledger::{self, Mcp, Message, Side};
 use reqwest::{Client, Url};
 use serde_json::Value;
 
@@ -222,9 +222,12 @@ impl Exchange {
         }
     }
 
-    fn received(&self, message: Message) {
+    fn received(&self, message: Message, status: StatusCode) {
+        let status = (status != StatusCode::OK && !matches!(message, Message::Status(_))).then(|| status.as_u16());
         for message in messages(message) {
-            self.tape.server(self.connection, message, self.seq.get().copied());
+            let (server, reply_to) = (self.tape.server.clone(), self.seq.get().copied());
+            let mcp = Mcp { server, connection: self.connection, from: Side::Server, message, reply_to, status };
+            self.tape.recorder.mcp(mcp);
         }
     }
 }
@@ -274,7 +277,7 @@ impl Watch {
     fn received(&mut self, message: Message, is_reply: bool) {
         self.has_message = true;
         self.has_reply |= is_reply;
-        self.exchange.received(message);
+        self.exchange.received(message, self.status);
     }
 }
 

@@ -4,13 +4,14 @@ use std::convert::Infallible;
 use std::future::pending;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Frame, Incoming};
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, UPGRADE};
 use hyper::{Request, Response, StatusCode};
-use mcptest_core::ledger::rerun::Step;
+use mcptest_core::ledger::rerun::{ModelAnswer, Step};
 use mcptest_core::ledger::{self, End, Event, Interface};
 use serde_json::{Value, json};
 use tokio::time::{Sleep, sleep};
@@ -52,13 +53,24 @@ impl Player {
             body: capture::read(capture, &kind, limit),
         });
         let found = self.ask(asked, |step| match step {
-            Step::Model(response) => Some(response.cloned()),
+            Step::Model(ModelAnswer { response, delay_ms, is_injected }) => Some((
+                response.map(|response| {
+                    let end = if is_injected { End::Complete } else { response.end.clone() };
+                    ledger::Response { end, ..response.clone() }
+                }),
+                Duration::from_millis(delay_ms),
+            )),
             _ => None,
         });
         match found.await {
-            Some(Some(response)) => self.answer(response).await,
-            // The recording ended before there was a response.
-            Some(None) => pending().await,
+            Some((response, delay)) => {
+                sleep(delay).await;
+                match response {
+                    Some(response) => self.answer(response).await,
+                    // The recording ended before there was a response.
+                    None => pending().await,
+                }
+            }
             None => self.refuse(interface),
         }
     }

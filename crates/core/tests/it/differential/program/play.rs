@@ -172,7 +172,14 @@ impl Stage<'_, '_> {
         let plan = &self.script.servers[server];
         let reply_to = reply_to.filter(|_| plan.is_http);
         let server_name = plan.name.to_owned();
-        self.enter(What::Mcp(Mcp { server: server_name, connection: server as u64, from, message, reply_to }))
+        self.enter(What::Mcp(Mcp {
+            server: server_name,
+            connection: server as u64,
+            from,
+            message,
+            reply_to,
+            status: None,
+        }))
     }
 
     fn id(&mut self) -> u64 {

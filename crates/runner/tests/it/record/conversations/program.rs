@@ -184,7 +184,7 @@ async fn check(seed: u64) -> BTreeSet<&'static str> {
         secrets: Vec::new(),
         shim: Path::new("mcptest"),
         no_proxy: None,
-        again: None,
+        rerun: None,
     })
     .await
     .unwrap();

@@ -14,7 +14,7 @@ use mcptest_core::trace::Trace;
 
 use super::{ProgramRequest, ProgramRun};
 use crate::live::LiveRun;
-use crate::record::{Again, Player};
+use crate::record::{Player, RerunSetup};
 
 /// The keys of providers, with the interfaces that they are for.
 const KEYS: [(&str, &[Interface]); 5] = [
@@ -29,7 +29,7 @@ const KEYS: [(&str, &[Interface]); 5] = [
 const LAST_LINES: usize = 4;
 
 /// The recording of a program that runs again.
-pub(crate) struct Recorded {
+pub(crate) struct RecordedRun {
     pub(crate) player: Player,
     /// The servers are started instead.
     pub(crate) live_tools: bool,
@@ -40,7 +40,7 @@ pub(crate) struct Recorded {
 }
 
 /// A value for a variable that is not set. It is the same everywhere.
-fn made_up(name: &str) -> String {
+fn dummy_value(name: &str) -> String {
     format!("mcptest-rerun-{name}")
 }
 
@@ -52,7 +52,8 @@ pub(super) fn resolve(
 ) -> Result<String, TemplateError> {
     let mut missing: BTreeSet<String> = BTreeSet::new();
     loop {
-        let outside = |name: &str| (variables.outside)(name).or_else(|| missing.contains(name).then(|| made_up(name)));
+        let outside =
+            |name: &str| (variables.outside)(name).or_else(|| missing.contains(name).then(|| dummy_value(name)));
         match template.resolve(own, &Variables { suite_dir: variables.suite_dir, outside: &outside }) {
             Err(TemplateError::Unset(name)) if !missing.contains(&name) => {
                 missing.insert(name);
@@ -62,7 +63,7 @@ pub(super) fn resolve(
     }
 }
 
-impl Recorded {
+impl RecordedRun {
     pub(crate) fn new(ledger: Ledger, trace: &Trace, program: &Program, live_tools: bool) -> Result<Self, RunError> {
         let ignored: Result<Vec<Ignore>, String> = program
             .ignore_request
@@ -83,14 +84,14 @@ impl Recorded {
         })
     }
 
-    pub(super) fn setup(&self, servers: &[String]) -> Again {
-        Again { player: self.player.clone(), servers: if self.live_tools { Vec::new() } else { servers.to_vec() } }
+    pub(super) fn setup(&self, servers: &[String]) -> RerunSetup {
+        RerunSetup { player: self.player.clone(), servers: if self.live_tools { Vec::new() } else { servers.to_vec() } }
     }
 
     /// Values that are made up, by the names that replace them in what is compared.
     pub(super) fn secrets(&self) -> impl Iterator<Item = (String, String)> {
         let keys = KEYS.iter().map(|(name, _)| (*name).to_owned());
-        self.names.iter().cloned().chain(keys).map(|name| (name.clone(), made_up(&name)))
+        self.names.iter().cloned().chain(keys).map(|name| (name.clone(), dummy_value(&name)))
     }
 
     /// What is set for the program. A key that is set is replaced: what goes past the recording must not find one.
@@ -98,7 +99,7 @@ impl Recorded {
         let is_used = |interfaces: &[Interface]| interfaces.iter().any(|interface| self.interfaces.contains(interface));
         let keys = KEYS.iter().filter(|(name, interfaces)| is_used(interfaces) || outside(name).is_some());
         let names = self.names.iter().map(String::as_str).filter(|name| outside(name).is_none());
-        keys.map(|(name, _)| *name).chain(names).map(|name| (name.to_owned(), made_up(name))).collect()
+        keys.map(|(name, _)| *name).chain(names).map(|name| (name.to_owned(), dummy_value(name))).collect()
     }
 
     /// What happened, as a run to judge. `live` has what servers answered that were started anew.
@@ -108,7 +109,12 @@ impl Recorded {
         let notes = notes.into_iter().map(|note| format!("{}: {note}", request.row)).collect();
         let happened = self.player.happened(self.live_tools.then_some(live));
         let duration_ms = self.duration_ms;
-        let diverged = self.player.divergence().map(|how| match ran.ended {
+        let changed = if self.live_tools { self.player.changed_answer(live) } else { None };
+        let with_cause = |how: String| match &changed {
+            Some(changed) => format!("{how}\nits cause may be a server: {changed}"),
+            None => how,
+        };
+        let diverged = self.player.divergence().map(with_cause).map(|how| match ran.ended {
             // It may have ended so early because of what it printed.
             Ended::Exit(code) if code != request.program.exit && !was_stopped => {
                 let lines: Vec<&str> = ran.output.lines().collect();
@@ -125,7 +131,7 @@ impl Recorded {
             }
             _ => how,
         });
-        let derived = if was_stopped {
+        let mut derived = if was_stopped {
             // How it ended was decided here, and what it would have answered is unknown.
             let end = ProgramEnd { duration_ms, ..ProgramEnd::default() };
             let mut derived = ledger::trace(&happened, end);
@@ -140,6 +146,9 @@ impl Recorded {
                 Err(error) => return Err(error),
             }
         };
+        if !request.cell.test.inject.is_empty() {
+            derived.mark(&happened.fault_hits);
+        }
         let (observed, mut trace) = (derived.seen.observed(), derived.trace);
         trace.read_only = cassette::read_only_tools(&observed);
         let run = Some(LiveRun { trace, observed, advisory: None, ledger: None });

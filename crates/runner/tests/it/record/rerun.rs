@@ -6,12 +6,15 @@ use mcptest_core::json;
 use mcptest_core::ledger::Ledger;
 use mcptest_core::ledger::rerun::Rerun;
 use mcptest_core::redact::hash;
+use mcptest_runner::mcp::Endpoint;
+use mcptest_runner::process::Processes;
 use mcptest_runner::record::Player;
 use serde_json::{Value, json};
 
 use super::lines::{GREETING, Shim, hello};
 use super::{Answer, Proxy, Raw, Stream, call, modern, read, said};
 use crate::fake::{Fake, within};
+use crate::http::scripted::{Scripted, http};
 
 /// A ledger of these entries.
 fn ledger(entries: &[Value]) -> Ledger {
@@ -88,7 +91,7 @@ fn report() -> Value {
 #[tokio::test]
 async fn recorded_notifications_and_requests_within_a_call_are_repeated() {
     let player = player(&asking());
-    let proxy = Proxy::again(&player).await;
+    let proxy = Proxy::rerun(&player).await;
     let mut client = Raw::new(&proxy.url);
     client.initialize().await;
     let mut loose = Stream::new(within(client.request("GET").send()).await.unwrap());
@@ -106,7 +109,7 @@ async fn recorded_notifications_and_requests_within_a_call_are_repeated() {
 #[tokio::test]
 async fn a_shim_gets_the_same() {
     let player = player(&asking());
-    let proxy = Proxy::again(&player).await;
+    let proxy = Proxy::rerun(&player).await;
     let mut shim = Shim::connect(&proxy).await;
     assert_eq!(shim.ask(&hello()).await["result"]["serverInfo"]["name"], "f");
     shim.send(GREETING).await;
@@ -122,7 +125,7 @@ async fn a_shim_gets_the_same() {
 #[tokio::test]
 async fn clients_without_a_session_are_answered_too() {
     let player = player(&[sent(&modern(1, "echo", json!({ "text": "hi" }))), got(&said(1, "hi"))]);
-    let proxy = Proxy::again(&player).await;
+    let proxy = Proxy::rerun(&player).await;
     let client = Raw::new(&proxy.url);
     let answer = client.post(&modern("x", "echo", json!({ "text": "hi" }))).await;
     assert_eq!(answer, Answer { status: 200, messages: vec![said("x", "hi")], is_stream: false });
@@ -131,14 +134,53 @@ async fn clients_without_a_session_are_answered_too() {
 }
 
 #[tokio::test]
+async fn an_error_has_the_status_that_it_had() {
+    let server = Scripted::start(|request| {
+        let error = json!({ "code": -32602, "message": "no such tool" });
+        let reply = json!({ "jsonrpc": "2.0", "id": request.body["id"], "error": error });
+        let (status, body) = match request.body["params"]["name"].as_str() {
+            Some("bad") => ("400 Bad Request", reply.to_string()),
+            Some("gone") => ("404 Not Found", reply.to_string()),
+            Some("plain") => ("403 Forbidden", "no".to_owned()),
+            _ => ("200 OK", said(request.body["id"].clone(), "fine").to_string()),
+        };
+        let kind = if body == "no" { "text/plain" } else { "application/json" };
+        http(status, &format!("Content-Type: {kind}\r\n"), body.as_bytes())
+    })
+    .await;
+    let url = format!("http://{}/mcp", server.address);
+    let endpoint = Endpoint::Url { url, headers: std::collections::BTreeMap::new(), bearer: None };
+    let recorded = Proxy::start(endpoint, &Processes::default()).await;
+    let calls = ["bad", "gone", "plain", "fine"].map(|tool| modern(tool, tool, json!({})));
+    let mut statuses = Vec::new();
+    let mut answers = Vec::new();
+    let client = Raw::new(&recorded.url);
+    for call in &calls {
+        let answer = client.post(call).await;
+        statuses.push(answer.status);
+        answers.push(answer.messages.into_iter().filter(Value::is_object).collect::<Vec<_>>());
+    }
+    assert_eq!(statuses, [400, 404, 403, 200]);
+    let ledger = recorded.ledger().await;
+    let ledger = Ledger::read(&ledger.to_lines()).unwrap();
+    let proxy = Proxy::rerun(&Player::new(Rerun::new(ledger, Vec::new()))).await;
+    let client = Raw::new(&proxy.url);
+    for (at, call) in calls.iter().enumerate() {
+        let answer = client.post(call).await;
+        let messages: Vec<Value> = answer.messages.into_iter().filter(Value::is_object).collect();
+        assert_eq!((answer.status, &messages), (statuses[at], &answers[at]));
+    }
+}
+
+#[tokio::test]
 async fn a_recorded_exit_of_a_server_is_repeated() {
     let gone = json!({ "mcp": { "server": "fake", "connection": 0, "from": "server", "message": { "end": "the server exited" } } });
     let entries = opened(vec![sent(&call(1, "die", json!({}))), gone]);
-    let proxy = Proxy::again(&player(&entries)).await;
+    let proxy = Proxy::rerun(&player(&entries)).await;
     let mut client = Raw::new(&proxy.url);
     client.initialize().await;
     assert_eq!(client.post(&call(5, "die", json!({}))).await.status, 502);
-    let proxy = Proxy::again(&player(&entries)).await;
+    let proxy = Proxy::rerun(&player(&entries)).await;
     let mut shim = Shim::connect(&proxy).await;
     shim.ask(&hello()).await;
     shim.send(&format!("{GREETING}{}\n", call(5, "die", json!({})))).await;
@@ -148,7 +190,7 @@ async fn a_recorded_exit_of_a_server_is_repeated() {
 #[tokio::test]
 async fn an_unrecorded_request_and_everything_after_it_is_rejected() {
     let player = player(&opened(vec![sent(&call(1, "echo", json!({ "text": "hi" }))), got(&said(1, "hi"))]));
-    let proxy = Proxy::again(&player).await;
+    let proxy = Proxy::rerun(&player).await;
     let mut client = Raw::new(&proxy.url);
     client.initialize().await;
     let refused = client.post(&call(2, "echo", json!({ "text": "ho" }))).await;
@@ -158,10 +200,7 @@ async fn an_unrecorded_request_and_everything_after_it_is_rejected() {
     assert_eq!(refused.messages[0]["error"]["message"], told);
     within(player.diverged()).await;
     let why = player.divergence().unwrap();
-    assert!(
-        why.ends_with("the first difference is at /arguments/text\n  recorded: \"hi\"\n  now:      \"ho\""),
-        "{why}"
-    );
+    assert!(why.ends_with("first difference: /arguments/text\n  recorded: \"hi\"\n  now:      \"ho\""), "{why}");
     assert_eq!(client.post(&call(3, "echo", json!({ "text": "hi" }))).await.status, 400);
     let mut shim = Shim::connect(&proxy).await;
     assert_eq!(shim.ask(&call(3, "echo", json!({ "text": "hi" }))).await["error"]["message"], told);
@@ -205,7 +244,7 @@ async fn a_model_answers_in_the_recorded_form() {
     let entries: Vec<Value> =
         (0..).zip(responses).flat_map(|(at, response)| exchange(at, &format!("m{}", at.max(1)), response)).collect();
     let player = player(&entries);
-    let proxy = Proxy::again(&player).await;
+    let proxy = Proxy::rerun(&player).await;
     // Equal requests are answered in recorded order.
     let overloaded = ask(&proxy, "m1").await;
     let headers = overloaded.headers().clone();
@@ -238,7 +277,7 @@ async fn a_request_waits_for_those_that_were_answered_before_it() {
     let mut entries = Vec::from(exchange(0, "first", json!({ "status": 200, "body": { "text": "1" } })));
     entries.extend(exchange(1, "second", json!({ "status": 200, "body": { "text": "2" } })));
     let player = player(&entries);
-    let proxy = Proxy::again(&player).await;
+    let proxy = Proxy::rerun(&player).await;
     let (second, first) = tokio::join!(ask(&proxy, "second"), async {
         tokio::time::sleep(std::time::Duration::from_millis(300)).await;
         ask(&proxy, "first").await
@@ -247,10 +286,10 @@ async fn a_request_waits_for_those_that_were_answered_before_it() {
     assert_eq!(player.divergence(), None);
     // Nothing that it waits for comes.
     let alone = self::player(&entries);
-    let proxy = Proxy::again(&alone).await;
+    let proxy = Proxy::rerun(&alone).await;
     assert_eq!(ask(&proxy, "second").await.status().as_u16(), 400);
     let told = "model request 2 of 2 (POST /v1/chat/completions) came before model request 1 of 2 (POST \
-                /v1/chat/completions), and was recorded after it";
+                /v1/chat/completions); in the recording it came after";
     assert_eq!(alone.divergence().as_deref(), Some(told));
 }
 
@@ -258,7 +297,7 @@ async fn a_request_waits_for_those_that_were_answered_before_it() {
 async fn a_call_that_never_had_a_reply_waits_for_the_client_to_leave() {
     let left = json!({ "mcp": { "server": "fake", "connection": 0, "from": "program", "reply_to": 3, "message": { "end": "the program closed the connection" } } });
     let player = player(&opened(vec![sent(&call(1, "hang", json!({}))), left]));
-    let proxy = Proxy::again(&player).await;
+    let proxy = Proxy::rerun(&player).await;
     let mut client = Raw::new(&proxy.url);
     client.initialize().await;
     let request = client.request("POST").header("accept", "application/json, text/event-stream");
@@ -282,7 +321,7 @@ async fn restarted_servers_get_only_recorded_messages() {
     client.initialize().await;
     assert_eq!(client.post(&call(2, "echo", json!({ "words": "hi" }))).await, first);
     assert_eq!(client.post(&call(3, "echo", json!({ "words": "ho" }))).await.status, 400);
-    let told = "`tools/call echo` of server `fake` was not recorded, and nothing like it is left in the recording";
+    let told = "`tools/call echo` of server `fake` was not recorded, and no recorded request that is left is like it";
     assert_eq!(player.divergence().as_deref(), Some(told));
     let seen = live.finish().await;
     assert_eq!(seen.iter().filter(|line| line.contains("tools/call")).count(), 1, "{seen:#?}");
