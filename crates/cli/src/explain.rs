@@ -20,7 +20,7 @@ use mcptest_core::matcher::MATCHERS;
 use crate::codes;
 use page::Page;
 
-const LIST: &str = "`mcptest explain` alone lists what can be explained";
+const LIST: &str = "`mcptest explain` without a name lists all entries";
 
 /// Explains a word, a path or the codes of a text; with `all`, in full, even if it does not fit on a screen.
 pub(crate) fn explain(what: &str, all: bool) -> Result<String, Failure> {
@@ -90,7 +90,7 @@ fn list_codes(page: &mut Page) {
 /// The error for an unknown name.
 fn unknown(asked: &str) -> Failure {
     let shown = mcptest_core::json::cut(asked, 80);
-    let message = format!("nothing is known about `{}`", printable(&shown));
+    let message = format!("there is no entry `{}`", printable(&shown));
     // A gate is a key, too.
     let names: BTreeSet<String> = names().into_iter().collect();
     let near: Vec<&str> = match did_you_mean(asked, names.iter().map(String::as_str)) {
@@ -217,21 +217,21 @@ mod tests {
         let message = |what: &str| explain(what, false).unwrap_err().to_string();
         assert_eq!(
             message("trajectry"),
-            format!("error: nothing is known about `trajectry`\nhint: did you mean `trajectory`? {LIST}")
+            format!("error: there is no entry `trajectry`\nhint: did you mean `trajectory`? {LIST}")
         );
         assert_eq!(
             message("axes"),
-            format!("error: nothing is known about `axes`\nhint: did you mean `trajectory_axes`? {LIST}")
+            format!("error: there is no entry `axes`\nhint: did you mean `trajectory_axes`? {LIST}")
         );
-        assert_eq!(message("xyzzy"), format!("error: nothing is known about `xyzzy`\nhint: {LIST}"));
+        assert_eq!(message("xyzzy"), format!("error: there is no entry `xyzzy`\nhint: {LIST}"));
         assert_eq!(
             message("qqq www eee"),
             format!(
-                "error: nothing is known about `qqq www eee`\n\
+                "error: there is no entry `qqq www eee`\n\
                  hint: name the code of a message, which is in brackets; {LIST}"
             )
         );
-        assert_eq!(message("a\u{1b}[2Jb"), format!("error: nothing is known about `a\\u{{1b}}[2Jb`\nhint: {LIST}"));
+        assert_eq!(message("a\u{1b}[2Jb"), format!("error: there is no entry `a\\u{{1b}}[2Jb`\nhint: {LIST}"));
     }
 
     #[test]

@@ -264,7 +264,7 @@ fn values(diff: &AssertionDiff) -> (Option<String>, Option<String>) {
     (side(&diff.expected), side(&diff.actual))
 }
 
-/// What became of one injected fault: `fault dead-search (hang): injected into calls 0, 1; met twice; recovered by call 2`.
+/// What became of one injected fault: `fault dead-search (hang): injected into calls 0, 1; hit twice; recovered by call 2`.
 fn receipt_line(receipt: &Receipt) -> String {
     let injected = match &*receipt.injected {
         [] => "injected into no call".to_owned(),
@@ -273,10 +273,10 @@ fn receipt_line(receipt: &Receipt) -> String {
     };
     let met = match receipt.met.len() {
         0 if !receipt.injected.is_empty() => "answered late, none denied".to_owned(),
-        0 => "never met".to_owned(),
-        1 => "met once".to_owned(),
-        2 => "met twice".to_owned(),
-        times => format!("met {times} times"),
+        0 => "never hit".to_owned(),
+        1 => "hit once".to_owned(),
+        2 => "hit twice".to_owned(),
+        times => format!("hit {times} times"),
     };
     let recovered = match receipt.recovered {
         Recovered::Unmet => String::new(),
@@ -412,21 +412,21 @@ mod tests {
                 recovered,
             })
         };
-        assert_eq!(line(&[], &[], Recovered::Unmet), "fault f (hang): injected into no call; never met");
+        assert_eq!(line(&[], &[], Recovered::Unmet), "fault f (hang): injected into no call; never hit");
         assert_eq!(
             line(&[4], &[], Recovered::Unmet),
             "fault f (hang): injected into call 4; answered late, none denied"
         );
-        assert_eq!(line(&[4], &[4], Recovered::Not), "fault f (hang): injected into call 4; met once; not recovered");
+        assert_eq!(line(&[4], &[4], Recovered::Not), "fault f (hang): injected into call 4; hit once; not recovered");
         assert_eq!(
             line(&[4], &[4], Recovered::Answer),
-            "fault f (hang): injected into call 4; met once; answered without the tool"
+            "fault f (hang): injected into call 4; hit once; answered without the tool"
         );
         let all: Vec<usize> = (0..22).collect();
         assert_eq!(
             line(&all, &[1, 2, 3], Recovered::Call(22)),
             "fault f (hang): injected into calls 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, and \
-             2 more; met 3 times; recovered by call 22"
+             2 more; hit 3 times; recovered by call 22"
         );
     }
 }

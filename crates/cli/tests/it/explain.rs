@@ -161,13 +161,13 @@ fn a_word_that_means_several_things_is_explained_with_all_of_them() {
 #[test]
 fn an_unknown_entry_is_rejected_with_a_suggestion() {
     let here = Folder::with(&[]);
-    let list = "`mcptest explain` alone lists what can be explained";
+    let list = "`mcptest explain` without a name lists all entries";
     let refused = |what: &[&str], reported: &str| here.check(&[&["explain"], what].concat(), 2, "", reported);
     refused(
         &["trajectry"],
-        &format!("error: nothing is known about `trajectry`\nhint: did you mean `trajectory`? {list}\n"),
+        &format!("error: there is no entry `trajectry`\nhint: did you mean `trajectory`? {list}\n"),
     );
-    refused(&["xyzzy"], &format!("error: nothing is known about `xyzzy`\nhint: {list}\n"));
+    refused(&["xyzzy"], &format!("error: there is no entry `xyzzy`\nhint: {list}\n"));
     refused(
         &["tool_calls[0.args"],
         "error: `tool_calls[0.args` is not a path: column 13: expected `]`, found `.`\n\
@@ -197,11 +197,10 @@ fn a_message_may_be_given_in_words_or_piped() {
     };
     assert_eq!(piped(b"error[stale-cassette]: cassette is stale\n"), whole);
     // A message is found by its code alone.
-    let coded = "error: nothing is known about `cassette is stale`\nhint: name the code of a message, which is in brackets; \
-                 `mcptest explain` alone lists what can be explained\n";
+    let coded = "error: there is no entry `cassette is stale`\nhint: name the code of a message, which is in brackets; \
+                 `mcptest explain` without a name lists all entries\n";
     here.check(&["explain", "cassette is stale"], 2, "", coded);
     check(&piped(b"cassette is stale\n"), 2, "", coded);
-    let nothing =
-        "error: nothing is known about `\u{fffd}`\nhint: `mcptest explain` alone lists what can be explained\n";
+    let nothing = "error: there is no entry `\u{fffd}`\nhint: `mcptest explain` without a name lists all entries\n";
     check(&piped(b"\xff"), 2, "", nothing);
 }

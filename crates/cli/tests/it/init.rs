@@ -58,7 +58,7 @@ fn a_suite_from_nothing_passes_at_once_and_has_no_warnings() {
         "mcptest.yml\n\
          ✓ PASS      books the room that was found  scripted  trajectory, trajectory_axes, narrative\n\
          ✓ PASS      asks again when the desk does not answer  scripted  trajectory, narrative\n    \
-         fault desk-asleep (recover_after): injected into call 0; met once; recovered by call 1\n\
+         fault desk-asleep (recover_after): injected into call 0; hit once; recovered by call 1\n\
          ✓ PASS      asks again when the desk does not answer (recovery)  scripted\n    \
          1 fault hit, 0 delays, detected after 3000 ms, recovered after 3000 ms\n\n2 tests, 2 runs: 2 passed\n",
         "",

@@ -133,7 +133,7 @@ suite.yml
 ✗ FAIL      comes back  scripted
     ✗ expect: 1 of 2 assertions passed
       `tool_calls[0].args.q` is 1, expected exact 2
-    fault flaky (recover_after): injected into call 0; met once; answered without the tool
+    fault flaky (recover_after): injected into call 0; hit once; answered without the tool
     evidence, of 1 call:
       [0] find {\"q\":1} → failed (fault flaky, timeout): no answer within 3000 ms
     at suite.yml:20:9

@@ -69,6 +69,8 @@ fn hint(source: &Source, line: usize, info: &str) -> Option<String> {
             Some(not_a_list_item(here))
         } else if info.contains("mapping values are not allowed") && indent(here) > indent(before) {
             Some("this line is indented deeper than the line above, which already has a value".to_owned())
+        } else if info.contains("flow mapping") && here.contains(['[', ']']) {
+            Some("put a value with `[` or `]` in quotes".to_owned())
         } else {
             None
         }

@@ -284,7 +284,7 @@ impl Document {
             (None, Place::List { from, .. }) => (from, "list"),
             (Some(_), _) | (None, Place::Top) => return None,
         };
-        let hint = "it was truncated when it was written or copied";
+        let hint = "the file is truncated: write or copy it again";
         Some(Item::broken(Code::TruncatedRecord, from, format!("the {what} that begins here is not closed"), hint))
     }
 

@@ -70,7 +70,7 @@ fn check(source: impl AsRef<[u8]>, expected: &[&str]) {
     }
 }
 
-const UNCLOSED: &str = "(it was truncated when it was written or copied)";
+const UNCLOSED: &str = "(the file is truncated: write or copy it again)";
 const TOO_LONG: &str = "the record has more than 100 bytes, the limit (raise it with --max-record)";
 const NO_UTF8: &str = "byte 0xff is not UTF-8 (save the file as UTF-8)";
 const BETWEEN: &str = "(only white space may separate records)";
