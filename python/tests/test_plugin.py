@@ -124,6 +124,15 @@ def test_a_failure_shows_what_the_terminal_shows(folder, model):
         assert shown in report, report
 
 
+def test_a_failure_over_all_runs_names_the_group_first(folder, model):
+    floor = "stability: { expect: [{ target: stability.weakest_score, matcher: { schema: { minimum: 1.5 } } }] }\n"
+    pytester = folder(runs=2, gates=floor)
+    result = run(pytester, "--mcptest-record")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*test_note[[]stability[]]*", CASSETTES, "*FAIL      test_note (stability)*"], consecutive=False)
+    result.stdout.no_fnmatch_line("*note: the gates judge groups*")
+
+
 def test_gates_can_change_without_recording_again(folder, model):
     pytester = folder()
     run(pytester, "--mcptest-record").assert_outcomes(passed=2)

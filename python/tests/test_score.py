@@ -132,6 +132,17 @@ def test_a_program_that_ends_is_an_error_and_the_next_call_starts_another():
     assert mcptest.score([HONEST], GATES).passed
 
 
+def test_a_program_that_ends_while_its_reply_is_awaited_is_an_error():
+    assert mcptest.score([HONEST], GATES).passed
+    pid = ENGINE._process.pid
+    os.kill(pid, signal.SIGSTOP)
+    killer = threading.Timer(0.5, os.kill, (pid, signal.SIGKILL))
+    killer.start()
+    with pytest.raises(mcptest.EngineError, match="was ended by signal 9"):
+        mcptest.score([HONEST], GATES)
+    killer.join()
+
+
 def test_an_interrupted_call_does_not_mix_up_replies():
     def traces():
         yield HONEST
