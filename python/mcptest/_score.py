@@ -154,6 +154,8 @@ def score(
 
 def check(trace: Trace, gates: Gates, *, name: str = "trace") -> None:
     """Raise :class:`CheckFailed` unless a trace passes all gates. ``name`` is what the report calls the trace."""
+    # pytest shows the line that called this function.
+    __tracebackhide__ = True
     text = report([trace], gates, name)
     if text is not None:
         raise CheckFailed(text)
