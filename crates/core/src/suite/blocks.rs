@@ -158,33 +158,46 @@ pub static FAULT_TARGET: Block = Block {
     ],
 };
 
+/// Keys with one for each gate between them. Tests, gates files and tasks have the same gates.
+macro_rules! with_gates {
+    ([$($before:expr),* $(,)?], [$($after:expr),* $(,)?]) => {
+        &[
+            $($before,)*
+            gate(GateKind::Trajectory),
+            gate(GateKind::TrajectoryAxes),
+            gate(GateKind::GoldenPath),
+            gate(GateKind::Stability),
+            gate(GateKind::Reliability),
+            gate(GateKind::Recovery),
+            gate(GateKind::Narrative),
+            $($after,)*
+        ]
+    };
+}
+
 pub static AGENT: Block = Block {
     name: "agent test",
     about: "A prompt, the servers the agent may use, and the checks its runs must pass.",
-    keys: &[
-        key("name", Text, "", "name of the test, unique in the file").required(),
-        key("model", Text, "", "model to run it on").example("claude-sonnet-4-5"),
-        key("models", List(1, &Text), "", "several models; the test runs on each"),
-        key("program", Text, "", "program to run it on, from `programs:`").example("support"),
-        key("programs", List(1, &Text), "", "several programs; the test runs on each"),
-        key("servers", TEXTS, "[]", "names of the servers it may use"),
-        key("prompt", Text, "", "the user message").required(),
-        key("system", Text, "", "the system message"),
-        key("runs", IntegerOr(1, &RUNS), "1", "number of independent runs, or when to stop"),
-        key("max_turns", Integer(1), "10", "maximum turns per run"),
-        key("max_tokens", Integer(1), "1024", "maximum tokens per reply"),
-        key("temperature", Number(0.0, 2.0), "", "sent only when set"),
-        key("tags", TEXTS, "[]", "labels to select tests by"),
-        key("inject", TEXTS, "[]", "names of the faults to inject"),
-        key("expect", List(1, &Object(&ASSERTION)), "", "assertions on the trace"),
-        gate(GateKind::Trajectory),
-        gate(GateKind::TrajectoryAxes),
-        gate(GateKind::GoldenPath),
-        gate(GateKind::Stability),
-        gate(GateKind::Reliability),
-        gate(GateKind::Recovery),
-        gate(GateKind::Narrative),
-    ],
+    keys: with_gates!(
+        [
+            key("name", Text, "", "name of the test, unique in the file").required(),
+            key("model", Text, "", "model to run it on").example("claude-sonnet-4-5"),
+            key("models", List(1, &Text), "", "several models; the test runs on each"),
+            key("program", Text, "", "program to run it on, from `programs:`").example("support"),
+            key("programs", List(1, &Text), "", "several programs; the test runs on each"),
+            key("servers", TEXTS, "[]", "names of the servers it may use"),
+            key("prompt", Text, "", "the user message").required(),
+            key("system", Text, "", "the system message"),
+            key("runs", IntegerOr(1, &RUNS), "1", "number of independent runs, or when to stop"),
+            key("max_turns", Integer(1), "10", "maximum turns per run"),
+            key("max_tokens", Integer(1), "1024", "maximum tokens per reply"),
+            key("temperature", Number(0.0, 2.0), "", "sent only when set"),
+            key("tags", TEXTS, "[]", "labels to select tests by"),
+            key("inject", TEXTS, "[]", "names of the faults to inject"),
+            key("expect", List(1, &Object(&ASSERTION)), "", "assertions on the trace"),
+        ],
+        []
+    ),
 };
 
 pub static RUNS: Block = Block {
@@ -203,41 +216,30 @@ pub static RUNS: Block = Block {
 pub static GATE_FILE: Block = Block {
     name: "gates file",
     about: "Gates and assertions for traces recorded elsewhere.",
-    keys: &[
-        key("expect", List(1, &Object(&ASSERTION)), "", "assertions on each trace"),
-        gate(GateKind::Trajectory),
-        gate(GateKind::TrajectoryAxes),
-        gate(GateKind::GoldenPath),
-        gate(GateKind::Stability),
-        gate(GateKind::Reliability),
-        gate(GateKind::Recovery),
-        gate(GateKind::Narrative),
-        key("tasks", List(1, &Object(&TASK)), "", "checks for some of the traces, by what their records say"),
-    ],
+    keys: with_gates!(
+        [key("expect", List(1, &Object(&ASSERTION)), "", "assertions on each trace"),],
+        [key("tasks", List(1, &Object(&TASK)), "", "checks for some of the traces, by what their records say"),]
+    ),
 };
 
 pub static TASK: Block = Block {
     name: "task",
     about: "Gates and assertions for the traces of one task. They replace the same gates for all traces.",
-    keys: &[
-        key(
-            "when",
-            Map(&Matcher),
-            "",
-            "what the records of the task say, by path; `{stem}` and the like read the input",
-        )
-        .required()
-        .example("{ task_id: { exact: 7 } }"),
-        key("optional", Bool, "false", "whether no record needs to belong to it"),
-        key("expect", List(1, &Object(&ASSERTION)), "", "assertions on each trace"),
-        gate(GateKind::Trajectory),
-        gate(GateKind::TrajectoryAxes),
-        gate(GateKind::GoldenPath),
-        gate(GateKind::Stability),
-        gate(GateKind::Reliability),
-        gate(GateKind::Recovery),
-        gate(GateKind::Narrative),
-    ],
+    keys: with_gates!(
+        [
+            key(
+                "when",
+                Map(&Matcher),
+                "",
+                "what the records of the task say, by path; `{stem}` and the like read the input",
+            )
+            .required()
+            .example("{ task_id: { exact: 7 } }"),
+            key("optional", Bool, "false", "whether no record needs to belong to it"),
+            key("expect", List(1, &Object(&ASSERTION)), "", "assertions on each trace"),
+        ],
+        []
+    ),
 };
 
 const fn gate(kind: GateKind) -> Key {
