@@ -24,12 +24,14 @@ mod gemini;
 mod inspect;
 mod langchain;
 mod langfuse;
+mod langsmith;
 pub(crate) mod message;
 mod mock_log;
 mod openai_agents;
 mod openai_chat;
 mod openai_content;
 mod openai_responses;
+mod openhands;
 mod otel;
 mod otlp;
 mod pydantic_ai;
@@ -37,6 +39,7 @@ mod results;
 mod servers;
 mod shape;
 mod spans;
+mod swe_agent;
 mod tau;
 mod unread_calls;
 mod vercel;
@@ -95,6 +98,12 @@ words! {
         OpenaiAgents = "openai-agents",
         /// Observations that Langfuse exports.
         Langfuse = "langfuse",
+        /// Runs that `LangSmith` exports.
+        Langsmith = "langsmith",
+        /// Events of `OpenHands`.
+        Openhands = "openhands",
+        /// Trajectories of SWE-agent.
+        SweAgent = "swe-agent",
         /// The log of `mcptest mock`.
         MockLog = "mock-log",
     }
@@ -122,6 +131,9 @@ impl Format {
             Self::Atif => "trajectories in ATIF",
             Self::OpenaiAgents => "trace spans of the OpenAI Agents SDK",
             Self::Langfuse => "observations that Langfuse exports",
+            Self::Langsmith => "runs that LangSmith exports",
+            Self::Openhands => "events of OpenHands",
+            Self::SweAgent => "trajectories of SWE-agent",
             Self::MockLog => "the log of `mcptest mock`",
         }
     }
@@ -258,6 +270,9 @@ impl Format {
             Self::Atif => atif::sniff(shape),
             Self::OpenaiAgents => openai_agents::sniff(shape),
             Self::Langfuse => langfuse::sniff(shape),
+            Self::Langsmith => langsmith::sniff(shape),
+            Self::Openhands => openhands::sniff(shape),
+            Self::SweAgent => swe_agent::sniff(shape),
             Self::MockLog => mock_log::sniff(shape),
         }?;
         Some(Sniffed { format: self, unit, why })
@@ -276,7 +291,16 @@ impl Format {
 
     /// Whether the traces of this format are in pieces.
     pub fn is_in_pieces(self) -> bool {
-        matches!(self, Self::ClaudeCode | Self::Otlp | Self::Otel | Self::OpenaiAgents | Self::Langfuse | Self::MockLog)
+        matches!(
+            self,
+            Self::ClaudeCode
+                | Self::Otlp
+                | Self::Otel
+                | Self::OpenaiAgents
+                | Self::Langfuse
+                | Self::Langsmith
+                | Self::MockLog
+        )
     }
 
     /// The traces of one record. For a whole file of a format in pieces use [`Format::split`] and [`Format::join`].
@@ -300,7 +324,15 @@ impl Format {
             Self::Bedrock => bedrock::read(record, options),
             Self::Adk => adk::read(record, options),
             Self::Atif => atif::read(record, options),
-            Self::ClaudeCode | Self::Otlp | Self::Otel | Self::OpenaiAgents | Self::Langfuse | Self::MockLog => {
+            Self::Openhands => openhands::read(record, options),
+            Self::SweAgent => swe_agent::read(record, options),
+            Self::ClaudeCode
+            | Self::Otlp
+            | Self::Otel
+            | Self::OpenaiAgents
+            | Self::Langfuse
+            | Self::Langsmith
+            | Self::MockLog => {
                 let pieces = self.pieces(record.text)?;
                 let mut order: BTreeMap<&str, usize> = BTreeMap::new();
                 let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -334,6 +366,7 @@ impl Format {
             Self::Otel => otel::split(text),
             Self::OpenaiAgents => openai_agents::split(text),
             Self::Langfuse => langfuse::split(text),
+            Self::Langsmith => langsmith::split(text),
             Self::MockLog => Ok(mock_log::split(text)),
             _ => Ok(Vec::new()),
         }
@@ -343,8 +376,9 @@ impl Format {
     pub fn has_agent(self, piece: &str) -> bool {
         match self {
             Self::Otlp => otlp::has_agent(piece),
-            Self::Otel => otel::has_agent(piece),
-            Self::Langfuse => langfuse::has_agent(piece),
+            Self::Otel => spans::is_of_agent(piece, otel::read),
+            Self::Langfuse => spans::is_of_agent(piece, langfuse::read),
+            Self::Langsmith => spans::is_of_agent(piece, langsmith::read),
             _ => true,
         }
     }
@@ -354,9 +388,10 @@ impl Format {
         match self {
             Self::ClaudeCode => claude_code::join(key, pieces, options),
             Self::Otlp => otlp::join(key, pieces, options),
-            Self::Otel => otel::join(key, pieces, options),
+            Self::Otel => spans::join(key, pieces, otel::read, options),
             Self::OpenaiAgents => openai_agents::join(key, pieces, options),
-            Self::Langfuse => langfuse::join(key, pieces, options),
+            Self::Langfuse => spans::join(key, pieces, langfuse::read, options),
+            Self::Langsmith => spans::join(key, pieces, langsmith::read, options),
             Self::MockLog => mock_log::join(key, pieces, options),
             _ => Ok(Vec::new()),
         }
@@ -395,6 +430,18 @@ pub fn sniff(text: &str) -> Option<Sniffed> {
     // Messages of Chat Completions have nothing that others lack, so they come last.
     let others = Format::ALL.iter().filter(|format| **format != Format::OpenaiChat);
     others.chain([&Format::OpenaiChat]).find_map(|format| format.sniff(&shape))
+}
+
+/// What to do about a value of an unknown format that is known from elsewhere.
+pub fn hint_for_unknown(text: &str) -> Option<&'static str> {
+    let shape = Shape::of(text)?;
+    if shape.has(&["query", "expected_tool_use"]) {
+        return Some(
+            "an older evaluation set of the Agent Development Kit: `AgentEvaluator.migrate_eval_data_to_new_schema` converts it",
+        );
+    }
+    let is_session = shape.has(&["context", "events"]) || shape.has(&["context", "event_logs"]);
+    is_session.then_some("a session of an Agent Development Kit before 1.0: record it with a current version")
 }
 
 /// Describes a value of an unknown format, for a message.

@@ -134,7 +134,8 @@ pub(super) fn unknown(text: &str) -> ImportError {
         return error;
     }
     let known: Vec<&str> = Format::ALL.iter().map(|format| format.as_str()).collect();
-    ImportError::error(None, format!("unknown format: {}", import::describe(text)))
-        .code(Code::UnknownFormat)
-        .hint(format!("set it with --from: {}", known.join(", ")))
+    ImportError::error(None, format!("unknown format: {}", import::describe(text))).code(Code::UnknownFormat).hint(
+        import::hint_for_unknown(text)
+            .map_or_else(|| format!("set it with --from: {}", known.join(", ")), str::to_owned),
+    )
 }

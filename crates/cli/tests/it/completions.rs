@@ -54,6 +54,9 @@ fn closed_lists_are_completed_and_wrong_words_are_refused_as_before() {
         "atif",
         "openai-agents",
         "langfuse",
+        "langsmith",
+        "openhands",
+        "swe-agent",
         "mock-log",
     ];
     for command in ["score", "convert"] {
@@ -80,7 +83,7 @@ fn closed_lists_are_completed_and_wrong_words_are_refused_as_before() {
         2,
         "",
         "error[bad-argument]: invalid value 'openai' for '--from <FORMAT>': expected one of: auto, envelope, cassette, openai-chat, \
-         anthropic, claude-code, otlp, tau, openai-responses, langchain, otel, inspect, vercel-ai, pydantic-ai, bedrock, adk, atif, openai-agents, langfuse, mock-log\n\nFor more information, try '--help'.\n",
+         anthropic, claude-code, otlp, tau, openai-responses, langchain, otel, inspect, vercel-ai, pydantic-ai, bedrock, adk, atif, openai-agents, langfuse, langsmith, openhands, swe-agent, mock-log\n\nFor more information, try '--help'.\n",
     );
     // A path goes with a reporter, and what is explained may be a whole message.
     assert_eq!(

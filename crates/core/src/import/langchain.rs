@@ -23,7 +23,7 @@ use super::message::{Message, Place};
 use super::shape::Shape;
 use super::unread_calls::{self, UnreadCalls};
 use super::wire::{self, Text};
-use super::{ImportError, Imported, Options, Record, Unit};
+use super::{ImportError, Imported, Options, Record, Unit, langsmith};
 use message::{LcMessage, Speaker};
 
 /// A record that is an object.
@@ -61,6 +61,10 @@ pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
     }
     if matches!(shape, Shape::List(_)) {
         return shape.elements().iter().find_map(recognize_message).map(|why| (Unit::Record, why));
+    }
+    // A run without the runs inside of it is one row of an export.
+    if langsmith::is_row(shape) && shape.get("child_runs").is_none_or(|runs| runs.get() == "[]") {
+        return None;
     }
     let around = [None, Some("values"), Some("outputs"), Some("inputs")];
     around.iter().find_map(|key| {

@@ -1,7 +1,8 @@
 //! Observations that Langfuse exports: one row per span, with its type, its input and its output.
 //!
 //! Files for analysis have underscores in their keys, the API has camel case. A trace may also be one document with its
-//! `observations`.
+//! `observations`. Spans that other recorders sent to Langfuse keep their attributes in `metadata`, as JSON or as JSON in a
+//! text.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,12 +10,11 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::otel::rows;
 use super::shape::Shape;
-use super::spans::{self, Attributes, Moment, Span, Status};
+use super::spans::{Attributes, Moment, Span, Status};
 use super::unread_calls::{self, UnreadCalls};
-use super::wire::{self, Text};
-use super::{ImportError, Imported, Options, Piece, Unit};
+use super::wire::{self, Text, null_as_default};
+use super::{ImportError, Piece, Unit, otel};
 
 const LISTS: [&str; 2] = ["observations", "data"];
 
@@ -66,35 +66,45 @@ struct Row<'a> {
     #[serde(alias = "userId")]
     user_id: Option<&'a RawValue>,
     metadata: Option<&'a RawValue>,
+    /// Attributes that were inside of `metadata`.
+    #[serde(default, deserialize_with = "null_as_default")]
+    attributes: BTreeMap<Text<'a>, &'a RawValue>,
 }
 
 pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
-    let piece = |(place, text): (String, &'_ str)| -> Result<Piece<'_>, ImportError> {
-        let at = |error: ImportError| if place.is_empty() { error } else { error.at(&place) };
-        let row: Row<'_> = wire::typed(text).map_err(at)?;
-        let key = row.trace_id.ok_or_else(|| at(ImportError::new("the observation has no trace id")))?;
-        Ok(Piece { key: key.0.into_owned().into(), text: text.to_owned().into() })
+    otel::pieces(text, &LISTS, piece)
+}
+
+fn piece(text: &str) -> Result<Piece<'_>, ImportError> {
+    let row: Row<'_> = wire::typed(text)?;
+    let key = row.trace_id.ok_or_else(|| ImportError::new("the observation has no trace id"))?;
+    let inner = row.metadata.filter(|_| row.attributes.is_empty()).and_then(attributes);
+    let text = match inner.zip(text.trim_end().strip_suffix('}')) {
+        Some((inner, start)) => {
+            wire::check(&inner).map_err(|error| error.at("metadata"))?;
+            format!("{start},\"attributes\":{inner}}}").into()
+        }
+        None => text.into(),
     };
-    rows(text, &LISTS)?.into_iter().map(piece).collect()
+    Ok(Piece { key: key.0, text })
 }
 
-pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<Imported<'static>>, ImportError> {
-    spans::trace(key, read(pieces)?, options)
+/// The attributes of a span in the metadata of its observation, as JSON.
+fn attributes(metadata: &RawValue) -> Option<String> {
+    let object = |raw: &RawValue| match raw.get().as_bytes().first() {
+        Some(b'{') => Some(raw.get().to_owned()),
+        Some(b'"') => serde_json::from_str::<String>(raw.get()).ok().filter(|text| text.trim_start().starts_with('{')),
+        _ => None,
+    };
+    let metadata = object(metadata).filter(|text| text.contains("\"attributes\""))?;
+    object(Shape::of(&metadata)?.get("attributes")?)
 }
 
-/// Whether a piece has a span of a model, an agent or a tool. One that cannot be read could have.
-pub(super) fn has_agent(piece: &str) -> bool {
-    read(&[piece]).map_or(true, |spans| spans::has_agent(&spans))
-}
-
-fn read<'a>(pieces: &[&'a str]) -> Result<Vec<Span<'a>>, ImportError> {
-    let mut all = Vec::with_capacity(pieces.len());
-    for piece in pieces {
-        let row: Row<'_> = wire::typed(piece)?;
-        let label = row.id.as_deref().unwrap_or_default().to_owned();
-        all.push(span(row).map_err(|error| error.at(format_args!("the observation {label:?}")))?);
-    }
-    Ok(all)
+/// The span of a piece.
+pub(super) fn read(piece: &str) -> Result<Span<'_>, ImportError> {
+    let row: Row<'_> = wire::typed(piece)?;
+    let label = row.id.as_deref().unwrap_or_default().to_owned();
+    span(row).map_err(|error| error.at(format_args!("the observation {label:?}")))
 }
 
 fn span(row: Row<'_>) -> Result<Span<'_>, ImportError> {
@@ -104,9 +114,11 @@ fn span(row: Row<'_>) -> Result<Span<'_>, ImportError> {
         unread_calls::refuse(&"observation", &[("tool_calls", row.tool_calls)])
             .map_err(|error| error.hint("export the observations with their `output`"))?;
     }
-    let mut attributes: BTreeMap<Text<'_>, &RawValue> = BTreeMap::new();
+    let mut attributes = row.attributes;
+    // A span of another recorder has this type where Langfuse does not know its vocabulary.
+    let is_unknown = |kind: &&RawValue| kind.get().eq_ignore_ascii_case("\"span\"") && !attributes.is_empty();
     let fields = [
-        ("langfuse.observation.type", row.kind),
+        ("langfuse.observation.type", row.kind.filter(|kind| !is_unknown(kind))),
         ("langfuse.observation.input", row.input),
         ("langfuse.observation.output", row.output),
         ("langfuse.observation.level", row.level),

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use super::shape::Shape;
 use super::spans::{self, Attributes, Event, Moment, Span};
 use super::wire::{self, Text, null_as_default};
-use super::{ImportError, Imported, Options, Piece, Unit};
+use super::{ImportError, Piece, Unit};
 
 /// Keys of documents that hold spans: of Phoenix and of `MLflow`.
 const LISTS: [&str; 3] = ["spans", "data.spans", "data"];
@@ -41,6 +41,17 @@ fn is_span(shape: &Shape<'_>) -> bool {
     let is_flat = shape.get("attributes").is_none_or(|value| value.get().starts_with('{'));
     // Log records have the same ids, but neither a name nor a start.
     has_ids && is_flat && shape.has(&["name"]) && timed.iter().any(|key| shape.has(&[key]))
+}
+
+/// The pieces of a value that has rows.
+pub(super) fn pieces<'a>(
+    text: &'a str,
+    lists: &[&str],
+    piece: fn(&'a str) -> Result<Piece<'a>, ImportError>,
+) -> Result<Vec<Piece<'a>>, ImportError> {
+    let rows = rows(text, lists)?.into_iter();
+    rows.map(|(place, row)| piece(row).map_err(|error| if place.is_empty() { error } else { error.at(place) }))
+        .collect()
 }
 
 /// The rows of a value: the elements of a list, those of a list under one of some keys, or the value itself. Each with its
@@ -88,9 +99,7 @@ pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
     if is_alone {
         return piece(text).map(|piece| vec![piece]);
     }
-    let rows = rows(text, lists)?.into_iter();
-    rows.map(|(place, row)| piece(row).map_err(|error| if place.is_empty() { error } else { error.at(place) }))
-        .collect()
+    pieces(text, lists, piece)
 }
 
 fn piece(text: &str) -> Result<Piece<'_>, ImportError> {
@@ -153,21 +162,9 @@ struct Resource<'a> {
     attributes: BTreeMap<Text<'a>, &'a RawValue>,
 }
 
-pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<Imported<'static>>, ImportError> {
-    spans::trace(key, read(pieces)?, options)
-}
-
-/// Whether a piece has a span of a model, an agent or a tool. One that cannot be read could have.
-pub(super) fn has_agent(piece: &str) -> bool {
-    read(&[piece]).map_or(true, |spans| spans::has_agent(&spans))
-}
-
-fn read<'a>(pieces: &[&'a str]) -> Result<Vec<Span<'a>>, ImportError> {
-    let mut all = Vec::with_capacity(pieces.len());
-    for piece in pieces {
-        all.push(span(wire::typed(piece)?)?);
-    }
-    Ok(all)
+/// The span of a piece.
+pub(super) fn read(piece: &str) -> Result<Span<'_>, ImportError> {
+    span(wire::typed(piece)?)
 }
 
 fn span(mut wire: Wire<'_>) -> Result<Span<'_>, ImportError> {

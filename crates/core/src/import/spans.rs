@@ -97,6 +97,24 @@ pub(super) fn has_agent(spans: &[Span<'_>]) -> bool {
     spans.iter().any(|span| !matches!(kinds::kind(span), Ok(Kind::Other)))
 }
 
+/// Reads a piece that is one span.
+pub(super) type ReadSpan = for<'a> fn(&'a str) -> Result<Span<'a>, ImportError>;
+
+/// Whether a piece is a span of a model, an agent or a tool. One that cannot be read could be.
+pub(super) fn is_of_agent(piece: &str, read: ReadSpan) -> bool {
+    read(piece).map_or(true, |span| has_agent(&[span]))
+}
+
+/// The trace of pieces that share a trace id.
+pub(super) fn join(
+    key: &str,
+    pieces: &[&str],
+    read: ReadSpan,
+    options: &Options,
+) -> Result<Vec<Imported<'static>>, ImportError> {
+    trace(key, pieces.iter().map(|piece| read(piece)).collect::<Result<_, _>>()?, options)
+}
+
 /// The trace of spans that share a trace id.
 pub(super) fn trace(key: &str, spans: Vec<Span<'_>>, options: &Options) -> Result<Vec<Imported<'static>>, ImportError> {
     let tree = Tree::of(spans)?;

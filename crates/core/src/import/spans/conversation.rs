@@ -69,6 +69,8 @@ impl Conversation {
                 };
                 each_backwards(recorded, Role::Assistant, all).map_err(|error| error.at(&label))?;
                 replies.reverse();
+                // A list without any reply is one that was not recorded.
+                self.gap |= replies.is_empty();
                 for message in joined_replies(replies) {
                     self.closing = Some(message.text().unwrap_or_else(String::new));
                     self.stop = message.stop;
@@ -231,7 +233,7 @@ fn input<'a>(span: &Span<'a>) -> Result<Option<Recorded<'a>>, ImportError> {
     if let Some(found) = span.attributes.get(VERCEL_PROMPT)? {
         return Ok(Some(Recorded::Json(found.document(), VERCEL_PROMPT)));
     }
-    document(span, &["langfuse.observation.input", "mlflow.spanInputs"], Role::User)
+    document(span, &["langfuse.observation.input", "langsmith.inputs", "mlflow.spanInputs"], Role::User)
 }
 
 /// Whether a span has the reply.
@@ -248,7 +250,7 @@ fn output<'a>(span: &Span<'a>) -> Result<Option<Recorded<'a>>, ImportError> {
     if let Some(reply) = vercel_reply(span)? {
         return Ok(Some(Recorded::Read(vec![Some(reply)])));
     }
-    document(span, &["langfuse.observation.output", "mlflow.spanOutputs"], Role::Assistant)
+    document(span, &["langfuse.observation.output", "langsmith.outputs", "mlflow.spanOutputs"], Role::Assistant)
 }
 
 /// The reply in the words of the AI SDK of Vercel: its text and its calls.

@@ -6,7 +6,7 @@ use super::super::message::{Message, Part, Place};
 use super::super::shape::Shape;
 use super::super::unread_calls::UnreadCalls;
 use super::super::wire::{self, Text};
-use super::super::{ImportError, gemini};
+use super::super::{ImportError, gemini, langchain, openai_responses};
 use super::messages;
 use crate::trace::Role;
 
@@ -48,7 +48,22 @@ fn walk(text: &str, role: Role, depth: usize, out: &mut Vec<Option<Message>>) ->
         out.extend((text != "null" && !text.is_empty()).then(|| Some(said(&text, role))));
         return Ok(());
     }
-    let is_message = ["role", "type", "lc", "tool_calls", "function_call", "parts"].iter().any(|key| shape.has(&[key]));
+    // Calls of the AI SDK without their message.
+    if shape.has(&["toolCallId", "toolName"]) {
+        out.push(messages::message(&format!(r#"{{"tool_calls":[{text}]}}"#), Some(role))?);
+        return Ok(());
+    }
+    // The reply of a model in the Agent Development Kit.
+    let content = shape.get("content").filter(|raw| raw.get().starts_with('{'));
+    if let Some(content) = content.filter(|raw| Shape::of(raw.get()).is_some_and(|inner| inner.has(&["parts"]))) {
+        out.push(gemini::message(content.get(), Place::Key("content"))?);
+        return Ok(());
+    }
+    // What a model returned in `LangChain`.
+    let kind = shape.text("type");
+    let is_result = kind.as_deref().is_some_and(|kind| kind == "LLMResult" || kind.contains("Generation"));
+    let is_message = !is_result
+        && ["role", "type", "lc", "tool_calls", "function_call", "parts"].iter().any(|key| shape.has(&[key]));
     let list = |key: &&str| shape.get(key).filter(|raw| raw.get().starts_with(['[', '{']));
     if !is_message || shape.text("object").is_some() {
         for key in ["messages", "choices", "generations", "message", "output"] {
@@ -61,17 +76,32 @@ fn walk(text: &str, role: Role, depth: usize, out: &mut Vec<Option<Message>>) ->
                 return gemini_contents(raw, key, out);
             }
         }
+        if let Some(text) = shape.text("text").filter(|_| is_result) {
+            out.push(Some(said(&text, role)));
+            return Ok(());
+        }
         if !is_message && !shape.has(&["content"]) {
-            if UnreadCalls::has_nested_calls("", text) != UnreadCalls::default() {
-                return Err(ImportError::new("it could hold calls, and its shape is not known")
-                    .hint("messages are a list, or under `messages`, `choices`, `generations` or `output`"));
-            }
+            refuse_calls(text)?;
             out.push(Some(said(text, role)));
             return Ok(());
         }
     }
+    let keys = ["role", "content", "parts", "tool_calls", "function_call", "lc", "data", "kwargs", "message"];
+    let is_known = |kind: &str| openai_responses::is_item_type(kind) || langchain::is_message_type(kind);
+    if !keys.iter().any(|key| shape.has(&[key])) && !kind.as_deref().is_some_and(is_known) {
+        refuse_calls(text)?;
+    }
     out.push(messages::message(text, Some(role))?);
     Ok(())
+}
+
+/// Refuses a value of an unknown shape that could hold calls.
+fn refuse_calls(text: &str) -> Result<(), ImportError> {
+    if UnreadCalls::has_nested_calls("", text) == UnreadCalls::default() {
+        return Ok(());
+    }
+    Err(ImportError::new("it could hold calls, and its shape is not known")
+        .hint("messages are a list, or under `messages`, `choices`, `generations` or `output`"))
 }
 
 /// Contents of the Gemini API, which are inside of candidates in a reply.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::super::message::{Answer, Call, Message, Part, joined, stop_reason};
 use super::super::{ImportError, results, wire};
 use super::attributes::{Attribute, Attributes};
-use super::messages::role;
+use super::messages::{calls_in_text, role};
 use crate::trace::Role;
 
 /// Words between fields that add nothing to them.
@@ -95,6 +95,13 @@ fn build(flat: Flat, default: Role) -> Result<Option<Message>, ImportError> {
     let role = flat.role.as_deref().map_or(Ok(Some(default)), role)?;
     let mut out = Message::new(role.unwrap_or(Role::User));
     out.stop = flat.finish.as_deref().and_then(stop_reason);
+    let calls = flat
+        .content
+        .as_deref()
+        .and_then(|text| calls_in_text(text, role, flat.tool_call_id.is_some(), flat.finish.as_deref()));
+    if let Some(calls) = calls {
+        return Ok(Some(Message { role: Role::Assistant, parts: calls, ..out }));
+    }
     // Some recorders write the text of the parts a second time as the content.
     let parts = joined(flat.parts.values().filter_map(|piece| piece.text.as_deref()));
     let content = flat.content.filter(|text| !text.is_empty() && Some(text) != parts.as_ref());

@@ -35,6 +35,10 @@ pub(super) fn kind(span: &Span<'_>) -> Result<Kind, ImportError> {
             "tools run in spans with `gen_ai.operation.name` of `execute_tool` or `openinference.span.kind` of `TOOL`",
         ));
     }
+    if kind == Kind::Agent && span.attributes.has(&["tool.name"]) {
+        return Err(ImportError::new("it is a span of an agent and names a tool: its recorder writes events as spans")
+            .hint("which of them are calls is unclear; a newer version of the recorder has one span for each call"));
+    }
     Ok(kind)
 }
 
@@ -51,7 +55,7 @@ fn known_kind(span: &Span<'_>) -> Result<Kind, ImportError> {
             _ => Kind::Other,
         });
     }
-    let vocabularies: [Vocabulary; 5] = [
+    let vocabularies: [Vocabulary; 6] = [
         ("openinference.span.kind", |kind| match kind {
             "llm" => Kind::Model,
             "tool" => Kind::Tool,
@@ -68,6 +72,11 @@ fn known_kind(span: &Span<'_>) -> Result<Kind, ImportError> {
             "generation" => Kind::Model,
             "tool" => Kind::Tool,
             "agent" => Kind::Agent,
+            _ => Kind::Other,
+        }),
+        ("langsmith.span.kind", |kind| match kind {
+            "llm" => Kind::Model,
+            "tool" => Kind::Tool,
             _ => Kind::Other,
         }),
         ("mlflow.spanType", |kind| match kind.trim_matches('"') {

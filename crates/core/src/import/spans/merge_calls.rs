@@ -209,14 +209,25 @@ impl Merge<'_> {
         self.options.servers.split(&known.name).1 == name && known.args == call.args
     }
 
-    /// Adds the answer in a message: to the call with its id, else to the first call without an answer.
+    /// Adds the answer in a message: to the call with its id, else to the first call without an answer, of the function that the
+    /// answer names.
     fn add_answer(&mut self, answer: Answer) -> Result<(), ImportError> {
         let queue = answer.id.as_ref().and_then(|id| self.by_id.get_mut(id));
         let is_known = queue.is_some();
         let at = queue.and_then(VecDeque::pop_front).or_else(|| {
-            let merged = &self.merged;
-            let mut waiting = std::iter::from_fn(|| self.recent.pop_front());
-            waiting.find(|&at| merged[at].answer.is_none()).filter(|_| !is_known)
+            let (merged, servers) = (&self.merged, &self.options.servers);
+            let is_named = |name: &str| answer.function.as_deref().is_none_or(|function| function == name);
+            let is_answered = |at: &usize| merged[*at].answer.is_some();
+            while self.recent.front().is_some_and(is_answered) {
+                self.recent.pop_front();
+            }
+            let fits = |at: &usize| {
+                let name = &merged[*at].call.name;
+                !is_answered(at) && (is_named(name) || is_named(servers.split(name).1))
+            };
+            // More calls than these are not made at once, and comparing all would take too long.
+            let place = self.recent.iter().take(64).position(fits).filter(|_| !is_known)?;
+            self.recent.remove(place)
         });
         match at {
             Some(at) => self.merged[at].answer = Some(answer.result),

@@ -42,8 +42,16 @@ with_unread_calls! {
         /// Where a message of `LangChain` has its fields.
         data: Option<&'a RawValue>,
         kwargs: Option<&'a RawValue>,
+        /// Where Langfuse leaves the calls of a message of `LangChain`.
+        additional_kwargs: Option<AdditionalKwargs<'a>>,
     }
     unread: [toolCalls, toolInvocations, function_call]
+}
+
+#[derive(Deserialize)]
+struct AdditionalKwargs<'a> {
+    #[serde(borrow)]
+    tool_calls: Option<Vec<SpanPart<'a>>>,
 }
 
 /// A part of a message, or a call of `tool_calls`.
@@ -120,10 +128,25 @@ impl SpanMessage<'_> {
         if self.is_definition() {
             return Ok(None);
         }
-        let role = self.role.as_deref().map_or(Ok(default), role)?;
+        let mut function = None;
+        let role = match self.role.as_deref().map_or(Ok(default), role) {
+            // Langfuse writes the name of the tool as the role of its message.
+            Err(_) if self.additional_kwargs.is_some() && self.tool_calls.is_none() => {
+                function = self.role.as_ref().map(|name| name.to_string());
+                Some(Role::Tool)
+            }
+            role => role?,
+        };
         let mut out = Message::new(role.unwrap_or(Role::User));
         out.stop = self.finish_reason.as_deref().and_then(stop_reason);
         let call_id = self.tool_call_id.map(|id| id.0.into_owned());
+        if let Some(calls) = self
+            .content
+            .and_then(|raw| wire::typed::<Text<'_>>(raw.get()).ok())
+            .and_then(|text| calls_in_text(&text, role, call_id.is_some(), self.finish_reason.as_deref()))
+        {
+            return Ok(Some(Message { role: Role::Assistant, parts: calls, ..out }));
+        }
         let (parts, list) = match (self.parts, self.content) {
             (Some(parts), _) => (parts, "parts"),
             (None, Some(content)) if content.get().starts_with('[') => {
@@ -131,7 +154,7 @@ impl SpanMessage<'_> {
             }
             (None, content) => {
                 if let Some(content) = content {
-                    add_content(&mut out, content, role, call_id.as_ref())?;
+                    add_content(&mut out, content, role, call_id.as_ref(), function)?;
                 }
                 (Vec::new(), "content")
             }
@@ -144,7 +167,8 @@ impl SpanMessage<'_> {
             out.parts.retain(|part| !matches!(part, Part::Text(_)));
             out.parts.push(Part::Answer(Answer { id: call_id, result, ..Answer::default() }));
         }
-        for (at, call) in self.tool_calls.into_iter().flatten().enumerate() {
+        let tool_calls = self.tool_calls.or_else(|| self.additional_kwargs?.tool_calls);
+        for (at, call) in tool_calls.into_iter().flatten().enumerate() {
             let at = At::new("tool_calls", at);
             let call = call.call().map_err(|error| error.at(&at.to_string()[1..]))?;
             out.parts.push(Part::Call(Call { at, ..call }));
@@ -153,17 +177,37 @@ impl SpanMessage<'_> {
     }
 }
 
+/// The calls that Koog writes as the text of a message: of a reply that ended with calls, or under the role of a tool.
+pub(super) fn calls_in_text(text: &str, role: Option<Role>, has_id: bool, finish: Option<&str>) -> Option<Vec<Part>> {
+    let may_be = match role? {
+        Role::Assistant => finish == Some("tool_calls"),
+        Role::Tool => !has_id,
+        Role::User => false,
+    };
+    if !may_be || !text.starts_with("[{") || wire::check(text).is_err() {
+        return None;
+    }
+    let calls: Vec<SpanPart<'_>> = wire::typed(text).ok()?;
+    let is_call =
+        |part: &SpanPart<'_>| part.kind.as_deref() == Some("function") && part.function.is_some() && part.id.is_some();
+    if !calls.iter().all(is_call) {
+        return None;
+    }
+    calls.into_iter().map(|call| call.call().ok().map(Part::Call)).collect()
+}
+
 /// Adds content that is not a list: the text of a message, or the answer of a tool.
 fn add_content(
     out: &mut Message,
     content: &RawValue,
     role: Option<Role>,
     id: Option<&String>,
+    function: Option<String>,
 ) -> Result<(), ImportError> {
     match wire::value(content)? {
         value if role == Some(Role::Tool) => {
             let result = results::of_value(value, None);
-            out.parts.push(Part::Answer(Answer { id: id.cloned(), result, ..Answer::default() }));
+            out.parts.push(Part::Answer(Answer { id: id.cloned(), function, result, ..Answer::default() }));
         }
         Value::String(text) => out.parts.extend(Some(text).filter(|text| !text.is_empty()).map(Part::Text)),
         other => {

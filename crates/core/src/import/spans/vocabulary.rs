@@ -1,6 +1,6 @@
 //! The attributes of spans in several conventions: the versions of the `GenAI` conventions of OpenTelemetry, `OpenInference`,
-//! Traceloop, the Agent Development Kit of Google, the AI SDK of Vercel, Langfuse, `MLflow`, and spans of MCP clients and
-//! servers.
+//! Traceloop, the Agent Development Kit of Google, the AI SDK of Vercel, Langfuse, `LangSmith`, `MLflow`, and spans of MCP
+//! clients and servers.
 
 use std::borrow::Cow;
 
@@ -58,16 +58,18 @@ pub(super) fn server(span: &Span<'_>) -> Result<Option<String>, ImportError> {
 }
 
 /// Attributes that hold arguments.
-const ARGUMENTS: [&str; 7] = [
+const ARGUMENTS: [&str; 8] = [
     "gen_ai.tool.call.arguments",
     "gcp.vertex.agent.tool_call_args",
     "tool_arguments",
     "ai.toolCall.args",
     INPUT,
     "langfuse.observation.input",
+    "langsmith.inputs",
     "mlflow.spanInputs",
 ];
 const INPUT: &str = "input.value";
+const LANGSMITH_OUTPUTS: &str = "langsmith.outputs";
 const WRAPPED_ARGUMENTS: &str = "traceloop.entity.input";
 const PARAMETERS: &str = "tool.parameters";
 
@@ -87,6 +89,7 @@ pub(super) fn given(span: &Span<'_>) -> Result<Given, ImportError> {
     if let Some((key, found)) = span.attributes.first(&ARGUMENTS)? {
         let mut value = parse_arguments(found)?;
         let wrapper = match &mut value {
+            Value::Object(map) if span.attributes.has(&["langsmith.span.kind"]) => wrappers::of_langsmith(map),
             Value::Object(map) => match wrappers::of_callback(map) {
                 None => wrappers::of_wrapper(map, key == INPUT && takes_no_kwargs(span)?),
                 callback => callback,
@@ -132,6 +135,7 @@ pub(super) fn answer(span: &Span<'_>) -> Result<Option<Value>, ImportError> {
         "ai.toolCall.result",
         "output.value",
         "langfuse.observation.output",
+        LANGSMITH_OUTPUTS,
         "mlflow.spanOutputs",
         "traceloop.entity.output",
     ];
@@ -141,6 +145,8 @@ pub(super) fn answer(span: &Span<'_>) -> Result<Option<Value>, ImportError> {
             let text = found.document();
             Ok(Some(wire::parse(&text).unwrap_or_else(|_| Value::String(text.into_owned()))))
         }
+        // In a file for analysis it is JSON in a text.
+        Some((LANGSMITH_OUTPUTS, found)) => wire::parse(&found.document()).map(wrappers::output_of_langsmith).map(Some),
         Some((_, found)) => found.value().map(Some),
         None => Ok(None),
     }

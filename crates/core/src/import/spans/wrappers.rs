@@ -45,6 +45,28 @@ pub(super) fn of_wrapper(map: &mut Map<String, Value>, is_certain: bool) -> Opti
     Some(Given::of(map.remove("kwargs").filter(|_| !has_no_names)))
 }
 
+/// What `LangSmith` records of a tool: its arguments as an object, or as a callback of `LangChain` prints them.
+pub(super) fn of_langsmith(map: &mut Map<String, Value>) -> Option<Given> {
+    if map.len() != 1 {
+        return None;
+    }
+    match map.get("input")? {
+        Value::Object(_) => Some(Given::of(map.remove("input"))),
+        Value::String(text) => Some(Given { args: Some(wire::arguments_in_text(text)), id: None }),
+        _ => None,
+    }
+}
+
+/// What a tool returned, in the outputs that `LangSmith` records.
+pub(super) fn output_of_langsmith(outputs: Value) -> Value {
+    match outputs {
+        Value::Object(mut map) if map.len() == 1 && map.contains_key("output") => {
+            map.remove("output").unwrap_or(Value::Null)
+        }
+        other => other,
+    }
+}
+
 /// What Traceloop records of any call.
 pub(super) fn of_entity(map: &mut Map<String, Value>) -> Given {
     let is_call = map.get("args").is_none_or(|args| args.as_array().is_some_and(Vec::is_empty));

@@ -15,6 +15,9 @@ fn fixtures() {
         Format::Atif,
         Format::OpenaiAgents,
         Format::Langfuse,
+        Format::Langsmith,
+        Format::Openhands,
+        Format::SweAgent,
         Format::MockLog,
     ] {
         check_fixtures(format);
@@ -41,6 +44,23 @@ fn formats_are_recognized_by_unique_keys() {
             r#"{"id": "o", "traceId": "t", "type": "SPAN", "startTime": "x", "parentObservationId": null}"#,
             (Format::Langfuse, Unit::Piece),
         ),
+        (
+            r#"{"id": "r", "trace_id": "t", "run_type": "llm", "name": "n", "start_time": "x", "dotted_order": "d"}"#,
+            (Format::Langsmith, Unit::Piece),
+        ),
+        (
+            r#"{"id": 1, "timestamp": "x", "source": "user", "action": "message", "args": {}}"#,
+            (Format::Openhands, Unit::Message),
+        ),
+        (
+            r#"[{"id": "e", "timestamp": "x", "source": "agent", "kind": "ActionEvent", "tool_name": "f"}]"#,
+            (Format::Openhands, Unit::Record),
+        ),
+        (
+            r#"{"history": [{"id": 1, "timestamp": "x", "source": "agent", "observation": "run"}]}"#,
+            (Format::Openhands, Unit::Record),
+        ),
+        (r#"{"history": [{"role": "system", "content": "s", "agent": "main"}]}"#, (Format::SweAgent, Unit::Record)),
         (r#"{"seq": 1, "direction": "in", "raw": "x"}"#, (Format::MockLog, Unit::Piece)),
         // Phoenix and MLflow write spans inside of a document.
         (
@@ -142,4 +162,30 @@ fn a_message_is_one_also_where_its_format_is_given() {
         assert_eq!(format.unit_of(plain), Some(Unit::Message), "{format}");
     }
     assert_eq!(Format::Otel.unit_of(plain), None);
+}
+
+#[test]
+fn a_trajectory_must_have_all_its_actions_in_its_history() {
+    let run = json!({
+        "trajectory": [{ "action": "ls" }, { "action": "rm a" }],
+        "history": [
+            { "role": "user", "content": "Go", "agent": "main" },
+            { "role": "assistant", "content": "ls", "action": "ls", "agent": "main" },
+        ],
+    });
+    let refused = refusal(Format::SweAgent, &run.to_string());
+    assert_eq!(
+        refused,
+        "its `trajectory` has 2 actions, but its `history` has 1 of them / a trace without those calls could pass by mistake"
+    );
+}
+
+#[test]
+fn events_that_a_recorder_writes_as_spans_are_not_counted_as_calls() {
+    let row = json!({ "id": "a", "traceId": "t", "type": "SPAN", "name": "update-1", "parentObservationId": null,
+        "startTime": "2026-01-01T00:00:00Z", "endTime": "2026-01-01T00:00:00Z",
+        "metadata": { "attributes": { "openinference.span.kind": "AGENT", "tool.name": "Wikipedia" } } });
+    let refused = refusal(Format::Langfuse, &row.to_string());
+    let expected = "span \"update-1\" (a): it is a span of an agent and names a tool: its recorder writes events as spans / which of them are calls is unclear; a newer version of the recorder has one span for each call";
+    assert_eq!(refused, expected);
 }

@@ -1,0 +1,104 @@
+//! Runs that LangSmith exports: one row per run, with its type, its inputs and its outputs.
+//!
+//! Rows of the API are objects; in files for analysis `inputs` and `outputs` are JSON in a text.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::shape::Shape;
+use super::spans::{Attributes, Moment, Span, Status};
+use super::wire::{self, Text};
+use super::{ImportError, Piece, Unit, otel};
+
+const LISTS: [&str; 1] = ["runs"];
+
+/// Whether a value is a run.
+pub(super) fn is_row(shape: &Shape<'_>) -> bool {
+    shape.has(&["id", "trace_id", "run_type", "name", "start_time", "dotted_order"])
+}
+
+pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
+    let found = match shape {
+        Shape::Object(_) if is_row(shape) => true,
+        Shape::Object(_) => {
+            LISTS.iter().filter_map(|key| shape.child(key)).any(|list| list.elements().first().is_some_and(is_row))
+        }
+        _ => shape.elements().first().is_some_and(is_row),
+    };
+    found.then_some((Unit::Piece, Cow::Borrowed("it is a run with a `run_type` and a `dotted_order`")))
+}
+
+#[derive(Deserialize)]
+struct Row<'a> {
+    #[serde(borrow)]
+    id: Option<Text<'a>>,
+    trace_id: Option<Text<'a>>,
+    parent_run_id: Option<Text<'a>>,
+    run_type: Option<&'a RawValue>,
+    name: Option<Text<'a>>,
+    start_time: Option<Moment>,
+    end_time: Option<Moment>,
+    error: Option<Text<'a>>,
+    inputs: Option<&'a RawValue>,
+    outputs: Option<&'a RawValue>,
+    prompt_tokens: Option<&'a RawValue>,
+    completion_tokens: Option<&'a RawValue>,
+    total_tokens: Option<&'a RawValue>,
+    extra: Option<&'a RawValue>,
+    session_id: Option<&'a RawValue>,
+    session_name: Option<&'a RawValue>,
+    tags: Option<&'a RawValue>,
+}
+
+pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
+    otel::pieces(text, &LISTS, piece)
+}
+
+fn piece(text: &str) -> Result<Piece<'_>, ImportError> {
+    let row: Row<'_> = wire::typed(text)?;
+    let key = row.trace_id.ok_or_else(|| ImportError::new("the run has no trace id"))?;
+    Ok(Piece { key: key.0, text: text.into() })
+}
+
+/// The span of a piece.
+pub(super) fn read(piece: &str) -> Result<Span<'_>, ImportError> {
+    wire::typed(piece).map(span)
+}
+
+fn span(row: Row<'_>) -> Span<'_> {
+    let metadata = row.extra.and_then(|extra| Shape::of(extra.get()));
+    let model = metadata.and_then(|extra| extra.find("metadata.ls_model_name"));
+    // A run that failed has no outputs.
+    let is_empty = |raw: &&RawValue| matches!(raw.get(), "{}" | "\"{}\"" | "\"null\"" | "\"\"");
+    let mut attributes: BTreeMap<Text<'_>, &RawValue> = BTreeMap::new();
+    let fields = [
+        ("langsmith.span.kind", row.run_type),
+        ("langsmith.inputs", row.inputs),
+        ("langsmith.outputs", row.outputs.filter(|raw| !is_empty(raw))),
+        ("gen_ai.request.model", model),
+        ("gen_ai.usage.input_tokens", row.prompt_tokens),
+        ("gen_ai.usage.output_tokens", row.completion_tokens),
+        ("gen_ai.usage.total_tokens", row.total_tokens),
+        ("session_id", row.session_id),
+        ("session_name", row.session_name),
+        ("tags", row.tags),
+    ];
+    attributes.extend(fields.into_iter().filter_map(|(key, raw)| Some((Text(key.into()), raw?))));
+    let own = |id: Option<Text<'_>>| id.filter(|id| !id.is_empty()).map(|id| Cow::Owned(id.0.into_owned()));
+    let error = row.error.filter(|error| !error.is_empty());
+    Span {
+        id: own(row.id),
+        parent: own(row.parent_run_id),
+        name: row.name.map_or(Cow::Borrowed(""), |name| name.0),
+        start: row.start_time.map(|moment| moment.0),
+        end: row.end_time.map(|moment| moment.0),
+        status: if error.is_some() { Status::Failed } else { Status::Unset },
+        status_message: error.map(|error| error.0),
+        attributes: Attributes::plain(attributes),
+        events: Vec::new(),
+        resource: None,
+    }
+}
