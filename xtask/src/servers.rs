@@ -73,7 +73,12 @@ const SETS: [Set; 16] = [
         since: Tier::Full,
     },
     Set { name: "ray", pins: "python/ray.txt", python: &["pytest", "ray[data]"], since: Tier::Full },
-    Set { name: "openai", pins: "agents/openai.txt", python: &["openai", "mcp"], since: Tier::Ci },
+    Set {
+        name: "openai",
+        pins: "../../examples/your-agent/requirements.txt",
+        python: &["openai", "mcp"],
+        since: Tier::Ci,
+    },
     Set { name: "openai-node", pins: "agents/openai-node/package-lock.json", python: &[], since: Tier::Ci },
     Set { name: "ai-sdk", pins: "agents/ai-sdk/package-lock.json", python: &[], since: Tier::Full },
     Set { name: "openai-agents", pins: "agents/openai-agents.txt", python: &["openai-agents"], since: Tier::Full },

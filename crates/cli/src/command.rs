@@ -78,7 +78,7 @@ fn dispatch(
 ) -> Result<u8, Stop> {
     signals::ignore_sigxfsz();
     match command {
-        Command::Init(typed) => init::run(typed, environment, console),
+        Command::Init(typed) => init::run(typed, environment, names, console),
         Command::Run(typed) => run_suites::run(typed, environment, names, console),
         Command::Score(typed) => score::run(typed, environment, console),
         Command::Convert(typed) => convert::run(typed, console),

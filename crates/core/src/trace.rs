@@ -461,6 +461,11 @@ impl ToolResult {
         if denied { Some(true) } else { self.is_error }
     }
 
+    /// Whether the program refused to make the call, so that no server got it.
+    pub fn is_refused(&self) -> bool {
+        self.error.as_ref().is_some_and(|error| error.kind == ErrorKind::Refused)
+    }
+
     /// The text blocks of the result.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.content.iter().flatten().filter_map(|block| block.get("text")?.as_str())

@@ -114,8 +114,15 @@ struct CellState {
     left: AtomicUsize,
     /// Runs whose recordings have the old format.
     old: AtomicUsize,
-    /// What to say about runs of programs that ran again.
+    /// What to say about runs of programs.
     notes: Mutex<BTreeMap<u64, Vec<String>>>,
+}
+
+impl CellState {
+    /// Keeps what to say about a run.
+    fn note(&self, run: u64, notes: Vec<String>) {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).insert(run, notes);
+    }
 }
 
 /// The runs of a cell so far.
@@ -417,7 +424,7 @@ impl<'a> Executor<'a> {
             return (Some(Origin::Rerun), attempt);
         }
         let origin = if prepared.cell_inputs.script.is_some() { Origin::Scripted } else { Origin::Live };
-        let attempt = match self.go_live(planned, prepared, run) {
+        let attempt = match self.go_live(planned, prepared, state, run) {
             Ok(Some(attempt)) => Attempt::Traced(attempt),
             Ok(None) => return (None, Attempt::Skipped),
             Err(trouble) => Attempt::Broken(with_fd_hint(trouble)),
@@ -455,7 +462,13 @@ impl<'a> Executor<'a> {
     }
 
     /// Executes a live run; `None` if the user stopped it.
-    fn go_live(&self, planned: &Planned<'_>, prepared: &Prepared, run: u64) -> Result<Option<Box<Evidence>>, RunError> {
+    fn go_live(
+        &self,
+        planned: &Planned<'_>,
+        prepared: &Prepared,
+        state: &CellState,
+        run: u64,
+    ) -> Result<Option<Box<Evidence>>, RunError> {
         let (file, cell) = (planned.file, planned.cell);
         let folder = file.cassettes();
         if let Some(Err(error)) = self.locks.get(folder.root()) {
@@ -491,9 +504,9 @@ impl<'a> Executor<'a> {
                 on_progress: &on_progress,
                 rerun: None,
             };
-            let ran = live.run_program(&request, self.options.interrupt).map_err(clean)?;
-            let ran = ran.and_then(|ran| ran.run);
-            return ran.map(|ran| self.kept(planned, prepared, run, ran)).transpose();
+            let Some(ran) = live.run_program(&request, self.options.interrupt).map_err(clean)? else { return Ok(None) };
+            state.note(run, ran.notes);
+            return ran.run.map(|ran| self.kept(planned, prepared, run, ran)).transpose();
         }
         let model = file.suite.models.get(cell.model);
         let access;
@@ -567,7 +580,7 @@ impl<'a> Executor<'a> {
             let first = message.lines().next().unwrap_or_default();
             notes.push(format!("{row}: it was judged up to where {first}"));
         }
-        state.notes.lock().unwrap_or_else(PoisonError::into_inner).insert(run, notes);
+        state.note(run, notes);
         let Some(LiveRun { trace, .. }) = ran.run else { return Ok(None) };
         Ok(Some(Box::new(Evidence { trace, edited: cassette.edited, ..Evidence::default() })))
     }

@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use mcptest_core::answer::AnswerFormat;
 use mcptest_core::cassette;
-use mcptest_core::diag::{Code, RunError};
+use mcptest_core::diag::{Code, RunError, did_you_mean};
 use mcptest_core::json;
 use mcptest_core::ledger::{self, Ended, Ran};
 use mcptest_core::redact::Redactor;
 use mcptest_core::report::Cell;
+use mcptest_core::suite::interpolate::TemplateError;
 use mcptest_core::suite::{Fault, Input, Program, Template, Variables};
 
 use crate::budget::Budget;
@@ -29,8 +30,9 @@ use crate::secrets;
 
 /// The largest answer in a file.
 const MAX_ANSWER: u64 = 16 << 20;
-/// How much of the end of its output a message shows.
+/// How much of the end of its output a message shows. The last line often says most, and reports cut long messages at their end.
 const LAST_LINES: usize = 12;
+const LAST_CHARS: usize = 480;
 const LONGEST_LINE: usize = 200;
 
 /// A run of a program.
@@ -117,10 +119,12 @@ impl Live {
             if !request.cell.test.inject.is_empty() {
                 derived.mark(&ledger.fault_hits);
             }
+            let note = derived.answer_note(request.program);
+            let notes = note.into_iter().map(|note| format!("{}: {note}", request.row)).collect();
             let (observed, mut trace) = (derived.seen.observed(), derived.trace);
             trace.read_only = cassette::read_only_tools(&observed);
             let run = Some(LiveRun { trace, observed, advisory: None, ledger: Some(ledger) });
-            Ok(Some(ProgramRun { run, diverged: None, notes: Vec::new() }))
+            Ok(Some(ProgramRun { run, diverged: None, notes }))
         })
     }
 }
@@ -152,7 +156,21 @@ impl ProgramRequest<'_> {
             Some(_) => rerun::resolve(template, &self.file.suite.variables, &variables),
             None => template.resolve(&self.file.suite.variables, &variables),
         };
-        resolved.map_err(|error| unresolved(&format!("program `{}`", self.cell.model), &error))
+        resolved.map_err(|error| {
+            let found = unresolved(&format!("program `{}`", self.cell.model), &error);
+            // The user cannot set what mcptest sets.
+            let near = match &error {
+                TemplateError::Unset(name) if name.starts_with("MCPTEST_") => {
+                    Some(did_you_mean(name, set.keys().map(String::as_str)))
+                }
+                _ => None,
+            };
+            match near {
+                Some(Some(near)) => found.hint(format!("did you mean `${{{near}}}`?")),
+                Some(None) => found.hint("there is a variable `MCPTEST_URL_<SERVER>` for each server of the test"),
+                None => found,
+            }
+        })
     }
 
     /// The faults that the test injects, in order.
@@ -280,9 +298,14 @@ impl ProgramRequest<'_> {
         let too_large = || "it is larger than 16 MB".to_owned();
         let bytes = match &self.program.answer {
             AnswerFormat::File(path) => {
-                let path = cwd.unwrap_or(Path::new("")).join(path);
-                let read = file::read(&path, MAX_ANSWER, Trust::Trusted);
-                read.map_err(|error| format!("the file: {error}"))?.ok_or_else(too_large)?
+                let read = file::read(&cwd.unwrap_or(Path::new("")).join(path), MAX_ANSWER, Trust::Trusted);
+                let unread = |error: io::Error| match error.kind() {
+                    io::ErrorKind::NotFound => {
+                        format!("there is no file `{path}` in its working folder, which `cwd:` or `workspace:` sets")
+                    }
+                    _ => format!("the file `{path}`: {error}"),
+                };
+                read.map_err(unread)?.ok_or_else(too_large)?
             }
             _ => finished.stdout.clone().ok_or_else(too_large)?,
         };
@@ -324,13 +347,22 @@ fn last_lines(finished: &Finished) -> String {
     let stdout = finished.stdout.as_deref().map(|bytes| printable(&bytes[bytes.len().saturating_sub(16 << 10)..]));
     let stdout = stdout.unwrap_or_default();
     let printed = if finished.stderr.trim().is_empty() { &stdout } else { &finished.stderr };
-    let lines: Vec<String> = printed
-        .trim_end()
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .map(|line| json::cut(line, LONGEST_LINE))
+    // Lines of marks and boxes, as tracebacks have them, say nothing by themselves.
+    let lines = printed.lines().rev().filter(|line| line.contains(char::is_alphanumeric));
+    let mut left = LAST_CHARS;
+    let mut last: Vec<String> = lines
+        .take(LAST_LINES)
+        .map(|line| json::cut(line.trim_end(), LONGEST_LINE))
+        .take_while(|line| {
+            let is_first = left == LAST_CHARS;
+            let count = line.chars().count();
+            let fits = count <= left;
+            left = left.saturating_sub(count.max(1));
+            fits || is_first
+        })
         .collect();
-    lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
+    last.reverse();
+    last.join("\n")
 }
 
 /// Writes a file, with the folders that it is in.

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use mcptest_core::ledger::Ledger;
+use mcptest_core::ledger::{Ledger, url_variable};
 use mcptest_core::redact::Redactor;
 use mcptest_core::suite::Fault;
 
@@ -135,9 +135,4 @@ impl Recording {
         self.proxies.close().await;
         self.recorder.finish()
     }
-}
-
-/// The variable with the URL of a server.
-pub fn url_variable(server: &str) -> String {
-    format!("MCPTEST_URL_{}", server.to_ascii_uppercase().replace('-', "_"))
 }

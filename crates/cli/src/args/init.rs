@@ -13,6 +13,9 @@ use clap::{Args, value_parser};
 /// `mcptest run` runs them offline and without an API key. Without a source, they are about booking
 /// meeting rooms.
 ///
+/// From an agent, it runs the agent once with its model and its servers, records the run, and writes a
+/// suite with the gates that this run passes. `mcptest run` replays it.
+///
 /// From a server, it takes the list of tools and stops the server. Its tools are never called, neither
 /// now nor by the suite. From a trace, the suite repeats the recorded calls and serves the recorded
 /// answers; it has the gates that the trace passes, and says why others are left out.
@@ -20,20 +23,41 @@ use clap::{Args, value_parser};
 #[command(
     verbatim_doc_comment,
     after_help = "\
-Exit codes: 0 the suite was written, 2 nothing was written: a file already exists, the server or the
-trace cannot be used, or a folder is not writable.
+Exit codes: 0 the suite was written, 2 nothing was written: a file already exists, the server, the
+agent or the trace cannot be used, or a folder is not writable.
 
 Examples:
   mcptest init
   mcptest init tests/rooms
   mcptest init --from-server 'npx -y @modelcontextprotocol/server-filesystem .'
   mcptest init --url https://example.test/mcp --bearer-token-env MCP_TOKEN
-  mcptest init tests/support --from-trace traces.jsonl"
+  mcptest init tests/support --from-trace traces.jsonl
+  mcptest init --from-agent 'python agent.py' --server shop='python shop.py' --prompt 'Refund it'"
 )]
 pub(crate) struct Init {
     /// Where to write, created if missing. Default: the current folder
     #[arg(value_name = "FOLDER", default_value = ".", hide_default_value = true)]
     pub(crate) folder: PathBuf,
+
+    /// Run this agent, and test that it does the same again. Words are split as for --from-server
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["from_server", "url", "from_trace"], help_heading = "Sources")]
+    pub(crate) from_agent: Option<String>,
+
+    /// A server of the agent: its name, and the command that starts it or its URL; repeatable
+    #[arg(long, value_name = "NAME=COMMAND|URL", requires = "from_agent", help_heading = "The agent")]
+    pub(crate) server: Vec<String>,
+
+    /// What the agent is asked. Default: what it can do
+    #[arg(long, value_name = "TEXT", requires = "from_agent", help_heading = "The agent")]
+    pub(crate) prompt: Option<String>,
+
+    /// How it gets the prompt: stdin, arg for the last argument, or env:NAME. Default: stdin
+    #[arg(long, value_name = "HOW", requires = "from_agent", help_heading = "The agent")]
+    pub(crate) input: Option<String>,
+
+    /// Where its answer is: stdout, file:PATH, json:PATH, or the stream of an agent CLI. Default: stdout
+    #[arg(long, value_name = "FORMAT", requires = "from_agent", help_heading = "The agent")]
+    pub(crate) answer: Option<String>,
 
     /// Use the tools of the server that this command starts. Words are split as in a shell, with quotes
     /// and backslashes; no shell is started and nothing is expanded. NAME=VALUE in front sets variables

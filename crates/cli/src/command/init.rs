@@ -1,13 +1,14 @@
-//! `mcptest init`: a first suite that passes at once, from a template, a server or a trace.
+//! `mcptest init`: a first suite that passes at once, from a template, a server, an agent or a trace.
 //!
 //! Each consists of a suite, the tools of a mock server, and a script in place of the model. `starter` has templates; `server`
 //! lists the tools of a server and `snapshot` generates files from them; `recording` reads a trace, with what a `cassette` adds,
 //! and `from_trace` generates files from it, with the gates that `mcptest infer` finds in it. `suite` writes suites and scripts, `yaml` values,
-//! `words` and `secrets` handle a server's command; `draft` validates everything before `files` writes it.
+//! `from_agent` runs an agent once and records it. `words` and `secrets` handle commands; `draft` validates everything before `files` writes it.
 
 mod cassette;
 mod draft;
 mod files;
+mod from_agent;
 mod from_trace;
 mod gates;
 mod recording;
@@ -33,8 +34,13 @@ fn stop(code: Code, message: impl Into<String>, hint: impl Into<String>) -> Fail
     Failure::error((), message).code(code).hint(hint)
 }
 
-pub(super) fn run(typed: &Init, environment: Environment<'_>, console: &mut Console<'_>) -> Result<u8, Stop> {
-    let (draft, warnings) = make(typed, environment)?;
+pub(super) fn run(
+    typed: &Init,
+    environment: Environment<'_>,
+    names: &[String],
+    console: &mut Console<'_>,
+) -> Result<u8, Stop> {
+    let (draft, warnings) = make(typed, environment, names)?;
     console.err.complain(warnings);
     for note in &draft.notes {
         console.err.complain(format!("note: {}", printable(note)));
@@ -44,7 +50,15 @@ pub(super) fn run(typed: &Init, environment: Environment<'_>, console: &mut Cons
 }
 
 /// Generates the files and writes them. Returns the warnings of the mock server.
-fn make(typed: &Init, environment: Environment<'_>) -> Result<(Draft, String), Failure> {
+fn make(typed: &Init, environment: Environment<'_>, names: &[String]) -> Result<(Draft, String), Failure> {
+    if let Some(line) = &typed.from_agent {
+        files::refuse_existing(&typed.folder, &from_agent::NAMES)?;
+        let (draft, recorded) = from_agent::draft(typed, line, (environment, names))?;
+        let warnings = draft.check()?;
+        files::write(&typed.folder, &draft.files)?;
+        recorded.keep();
+        return Ok((draft, warnings));
+    }
     let from_server = typed.from_server.is_some() || typed.url.is_some();
     let names: &[&str] = match (&typed.from_trace, from_server) {
         (None, false) => &starter::NAMES,

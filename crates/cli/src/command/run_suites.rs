@@ -9,7 +9,7 @@ use mcptest_core::suite::AgentTest;
 use mcptest_runner::budget::{Budget, Limits};
 use mcptest_runner::executor::{self, Mode, Options};
 use mcptest_runner::file::Trust;
-use mcptest_runner::plan::Planned;
+use mcptest_runner::plan::{Planned, SuiteFile};
 
 use super::{Environment, Stop, report};
 use crate::args::{OnDivergence, Run, Tools};
@@ -167,6 +167,36 @@ fn judge(
             spent.tokens
         )));
     }
+}
+
+/// Runs the first test of a suite once and records it.
+pub(super) fn record_one(
+    file: &SuiteFile,
+    (environment, names): (Environment<'_>, &[String]),
+    emit: &mut dyn FnMut(Event),
+) {
+    let cells = file.suite.agents.iter().take(1).filter_map(|test| {
+        let cell = Cell { test, faults: &file.suite.faults, model: test.models.first()? };
+        Some(Planned { file, cell, runs: 1 })
+    });
+    let cells: Vec<Planned<'_>> = cells.collect();
+    let signals = Signals::default();
+    signals.listen();
+    let progress = Progress::new(false);
+    let options = Options {
+        mode: Mode::Record,
+        jobs: 1,
+        fail_fast: false,
+        allow_inconclusive: false,
+        program: std::env::current_exe().ok(),
+        environment,
+        names,
+        interrupt: &signals.interrupt,
+        processes: &signals.processes,
+        budget: &Budget::new(Limits { tokens: None, cost: None }),
+        on_progress: &|update| progress.update(update),
+    };
+    executor::execute(&cells, &options, &mut |event| progress.suspended(|| emit(event)));
 }
 
 /// Whose files are read.

@@ -39,7 +39,7 @@ macro_rules! pins {
 }
 
 const OPENAI: Agent = Agent {
-    set: Set::new("openai", pins!("openai.txt")),
+    set: Set::new("openai", include_str!("../../../../examples/your-agent/requirements.txt")),
     file: "openai_chat.py",
     prefix: "",
     dialect: Dialect::Chat,

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{Folder, check, root};
 
 /// Every suite among the examples, with its exit code and the last line of its report.
-pub(super) const SUITES: [(&str, i32, &str); 10] = [
+pub(super) const SUITES: [(&str, i32, &str); 12] = [
     ("agent-stability", 1, "2 tests, 6 runs: 1 passed, 1 failed"),
     ("complete", 2, "3 tests, 11 runs: 3 errors"),
     ("fault-injection-recovery", 1, "4 tests, 4 runs: 3 passed, 1 failed"),
@@ -21,6 +21,8 @@ pub(super) const SUITES: [(&str, i32, &str); 10] = [
     ("offline-trace-validation", 1, "9 tests, 9 runs: 7 passed, 2 failed"),
     ("quickstart", 1, "2 tests, 2 runs: 1 passed, 1 failed"),
     ("reliability", 1, "2 tests, 20 runs: 1 passed, 1 failed"),
+    ("your-agent/broken", 1, "2 tests, 2 runs: 2 failed"),
+    ("your-agent/support", 0, "4 tests, 4 runs: 4 passed"),
 ];
 
 /// The example that has traces and gates in place of a suite.
@@ -134,7 +136,7 @@ fn every_recording_among_the_examples_was_made_by_the_program_as_it_is() {
     let recorded = SUITES.iter().filter(|(name, ..)| *name != NOT_RECORDED);
     let files: Vec<String> = recorded.map(|(name, ..)| format!("examples/{name}.yml")).collect();
     let line: Vec<&str> = ["cassette", "list"].into_iter().chain(files.iter().map(String::as_str)).collect();
-    assert_eq!(verdicts(&line), (Some(0), "52 cassettes: 52 ok".to_owned()));
+    assert_eq!(verdicts(&line), (Some(0), "58 cassettes: 58 ok".to_owned()));
 }
 
 #[test]
@@ -174,7 +176,8 @@ fn every_recorded_suite_names_the_scripts_of_its_models() {
         let suite = std::fs::read_to_string(root().join(format!("examples/{name}.yml"))).unwrap();
         let head: Vec<&str> = suite.lines().map_while(|line| line.strip_prefix("# ")).collect();
         let head = head.join(" ");
-        let reported = head.contains("(scripts/") && (head.contains("for a model") || head.contains("for models"));
+        let reported = (head.contains("(scripts/") || head.contains("(model.py)"))
+            && (head.contains("for a model") || head.contains("for models"));
         assert!(reported, "{name}: {head}");
     }
 }
@@ -184,8 +187,11 @@ fn quotes_of_a_page_are_in_its_suite() {
     let mut quotes = 0;
     for (name, ..) in SUITES {
         let Ok(page) = std::fs::read_to_string(root().join(format!("examples/{name}.md"))) else {
-            // The two suites that open the reference are explained there.
-            assert!(matches!(name, "minimal" | NOT_RECORDED), "{name} has no page");
+            // The two suites that open the reference are explained there, and suites in a folder on its page.
+            let folder = name
+                .split_once('/')
+                .is_some_and(|(folder, _)| root().join(format!("examples/{folder}/README.md")).is_file());
+            assert!(matches!(name, "minimal" | NOT_RECORDED) || folder, "{name} has no page");
             continue;
         };
         let suite = std::fs::read_to_string(root().join(format!("examples/{name}.yml"))).unwrap();

@@ -1,5 +1,7 @@
 //! `mcptest init`: what it writes passes at once, and nothing else is touched.
 
+#[cfg(target_os = "linux")]
+mod agent;
 mod server;
 mod trace;
 

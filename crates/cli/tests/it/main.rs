@@ -75,6 +75,9 @@ mod tasks;
 mod untrusted;
 mod usage;
 mod validate;
+// It looks for packages as the tests of real servers do.
+#[cfg(target_os = "linux")]
+mod your_agent;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

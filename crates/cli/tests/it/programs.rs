@@ -1,15 +1,18 @@
 //! Programs in a suite: recorded, replayed, judged, and what is said about those that test nothing.
 
+mod load;
+mod mistakes;
+
 use std::fs;
 use std::path::PathBuf;
-use std::process::Output;
+use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
 use super::models::provider::{Answer, Loopback, Request};
 use super::{Folder, root};
 
-const TOOLS: &str = "\
+pub(crate) const TOOLS: &str = "\
 mock_server:
   name: desk
   tools:
@@ -63,10 +66,14 @@ pub(crate) fn folder(suite: &str) -> Folder {
 }
 
 pub(crate) fn run(here: &Folder, model: &Loopback, flags: &[&str]) -> Output {
+    command(here, model, flags).output().unwrap()
+}
+
+fn command(here: &Folder, model: &Loopback, flags: &[&str]) -> Command {
     let mut command = here.command(&[&["run"], flags, &["s.yml"]].concat());
     command.env("PATH", option_env!("PATH").unwrap_or("/usr/local/bin:/usr/bin:/bin"));
     command.env("OPENAI_BASE_URL", model.base() + "/v1").env("OPENAI_API_KEY", "sk-test-0123456789abcdef");
-    command.output().unwrap()
+    command
 }
 
 pub(crate) fn text(output: &Output) -> String {
@@ -235,7 +242,12 @@ fn a_program_that_does_not_recover_or_is_never_struck_fails() {
     let dead = "target: { tool: search }, kind: error";
     for (words, fault, recovery, reason) in [
         ("", "target: { tool: nothing }, kind: hang", "", "no call hit a fault"),
-        (", fragile", "target: { model: true }, kind: model_error, status: 529", "", "its exit code is 1, expected 0"),
+        (
+            ", fragile",
+            "target: { model: true }, kind: model_error, status: 529",
+            "",
+            "its exit code is 1, expected 0 (`exit:`)",
+        ),
         (", silent", dead, "", "the run did not complete with an answer"),
         ("", dead, "require_call: true", "no call succeeded after the first fault"),
         (

@@ -9,7 +9,9 @@ use serde::Serialize;
 
 use super::gate::{Expect, GateKind, GateOutcome, Judge, Metrics, NO_CALLS, plural};
 use crate::diag::Problems;
-use crate::trace::{ErrorKind, FaultEffect, ProgramFault, Role, StopReason, ToolCall, ToolResult, Trace, words};
+use crate::trace::{
+    ErrorKind, FaultEffect, ProgramFault, Role, StopReason, TimelineEntry, ToolCall, ToolResult, Trace, words,
+};
 
 /// Points in time of one fault, in milliseconds of one clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -410,12 +412,20 @@ fn measured(trace: &Trace, faults: &[ProgramFault], params: &RecoveryParams) -> 
         |at: &usize| trace.result(*at).and_then(|result| result.fault.as_ref()).is_some_and(|mark| mark.is_hit());
     let recorded = (0..calls.len()).find(is_hit);
     let ok = |at: &usize| trace.result(*at).and_then(ToolResult::failed) == Some(false);
-    let is_after =
-        |at: &usize| recorded.is_some_and(|hit| hit < *at && is_later(&calls[hit], &calls[*at]) == Some(true));
-    let recovered_by = (0..calls.len()).find(|at| ok(at) && is_after(at));
-    // After a fault of the model the order of calls is not known.
-    let may_be = (0..calls.len()).find(|at| ok(at) && recorded.is_none_or(|hit| hit < *at));
-    let may_be_recovered_by = may_be.filter(|_| recovered_by.is_none() && first.is_some());
+    let is_after = |at: &usize| {
+        let by_turn = recorded.map(|hit| if hit < *at { is_later(&calls[hit], &calls[*at]) } else { Some(false) });
+        match first {
+            None => Some(false),
+            // It struck no call: the times of the calls decide.
+            Some(fault) if fault.kind.strikes_model() && by_turn != Some(Some(true)) => {
+                began_after(fault, &calls[*at], timeline)
+            }
+            Some(_) => by_turn.flatten(),
+        }
+    };
+    let recovered_by = (0..calls.len()).find(|at| ok(at) && is_after(at) == Some(true));
+    let may_be = (0..calls.len()).find(|at| ok(at) && is_after(at).is_none());
+    let may_be_recovered_by = may_be.filter(|_| recovered_by.is_none());
     unknown.call =
         may_be_recovered_by.map(|at| format!("whether tool_calls[{at}] was made after the fault is unknown"));
     let recovered = stop == StopReason::Completed && !answer.trim().is_empty();
@@ -433,6 +443,23 @@ fn measured(trace: &Trace, faults: &[ProgramFault], params: &RecoveryParams) -> 
     let (fault_hits, fault_delays) = (hits.len(), faults.len() - hits.len());
     let report = score_recovery(&marks);
     Ok((Recovery { report, fault_hits, fault_delays, recovered_by, may_be_recovered_by }, unknown))
+}
+
+/// Whether a call began after a fault of the model had ended. `None` where calls of its tool began on both sides of it.
+fn began_after(fault: &ProgramFault, call: &ToolCall, timeline: &[TimelineEntry]) -> Option<bool> {
+    let what = format!("tools/call {}", call.name);
+    let is_it = |entry: &&TimelineEntry| entry.what == what && (call.server.is_none() || entry.server == call.server);
+    let begun = || timeline.iter().filter(is_it).map(|entry| entry.ms);
+    let end = fault.ms.saturating_add(fault.duration_ms);
+    if begun().count() == 0 {
+        None
+    } else if begun().all(|ms| ms >= end && ms > fault.ms) {
+        Some(true)
+    } else if begun().all(|ms| ms < fault.ms) {
+        Some(false)
+    } else {
+        None
+    }
 }
 
 /// Whether a call got no answer for a reason other than an injected fault. A tool that reports an error has answered.

@@ -144,7 +144,12 @@ pub static CALL: Block = Block {
         key("server", AnyText, "", "server of the tool; `\"\"` for a tool without a server"),
         key("args", CallArgs, "any", "what the arguments must be").example("subset: { city: Oslo }"),
         key("optional", Bool, "false", "the call may be missing"),
-        key("status", Word(&["any", "ok", "error"]), "any", "whether the call must have succeeded or failed"),
+        key(
+            "status",
+            Word(&["any", "ok", "error"]),
+            "",
+            "whether the call must have succeeded or failed; without it, a call that was refused does not match, with `any` it does",
+        ),
         key("ignore_args", List(0, &Text), "[]", "JSON pointers to leave out of exact and subset")
             .example("[/request_id]"),
     ],

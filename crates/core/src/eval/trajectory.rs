@@ -63,7 +63,7 @@ words! {
 words! {
     /// What an expectation requires of the result.
     StatusRule {
-        /// Success or failure.
+        /// Success or failure, also a call that was refused.
         Any = "any",
         /// The call succeeded.
         Ok = "ok",
@@ -151,15 +151,15 @@ pub struct CallRule {
     pub server: Option<String>,
     /// The call may be missing.
     pub optional: bool,
-    /// Requirement on the result.
-    pub status: StatusRule,
+    /// Requirement on the result. Without one, any result fits, but not that the program refused to make the call.
+    pub status: Option<StatusRule>,
     /// JSON pointers removed from both sides before arguments are compared.
     pub ignore_args: Vec<String>,
 }
 
 impl From<ExpectedCall> for CallRule {
     fn from(call: ExpectedCall) -> Self {
-        Self { call, server: None, optional: false, status: StatusRule::Any, ignore_args: Vec::new() }
+        Self { call, server: None, optional: false, status: None, ignore_args: Vec::new() }
     }
 }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::gate::{Expect, GateKind, GateOutcome, Judge, Metrics, NO_CALLS};
 use crate::diag::{Code, Problem, Problems};
 use crate::target::Target;
-use crate::trace::{ToolCall, Trace};
+use crate::trace::{ToolCall, ToolResult, Trace};
 
 /// The consumer may run only after its producer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -271,8 +271,14 @@ impl Edge {
     }
 
     fn evaluate(&self, trace: &Trace, calls: &[ToolCall], earlier: &[usize], later: &[usize]) -> EdgeResult {
-        let state = match (later.first(), earlier.first()) {
+        // A call that was refused was never made. It still needs what should come before it.
+        let is_made = |at: &&usize| !trace.result(**at).is_some_and(ToolResult::is_refused);
+        let exercised = later.iter().any(|at| is_made(&at));
+        let state = match (later.first(), earlier.iter().find(is_made)) {
             (None, _) if self.required => EdgeState::Broken(format!("{} was never called", self.later)),
+            (Some(second), _) if self.required && !exercised => {
+                EdgeState::Broken(format!("tool_calls[{second}] ({}) was refused and never made", self.later))
+            }
             (None, _) => EdgeState::NotExercised,
             (Some(second), None) => EdgeState::Broken(format!(
                 "tool_calls[{second}] ({}) has no call of {} before it",
@@ -287,6 +293,6 @@ impl Edge {
                 None => EdgeState::Held,
             },
         };
-        EdgeResult { axis: self.axis, edge: self.name.clone(), state, exercised: !later.is_empty() }
+        EdgeResult { axis: self.axis, edge: self.name.clone(), state, exercised }
     }
 }

@@ -6,9 +6,11 @@
 use std::fmt::Write as _;
 
 use super::{Derived, FaultHit, Ledger, ProgramEnd, derive};
+use crate::answer::AnswerFormat;
 use crate::diag::{Code, RunError};
-use crate::suite::{ModelSide, Program};
-use crate::trace::{AnswerSource, FaultMark, StopReason};
+use crate::json;
+use crate::suite::{Input, ModelSide, Program};
+use crate::trace::{AnswerSource, FaultMark, Role, StopReason};
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +80,24 @@ pub fn outcome(
 }
 
 impl Derived {
+    /// What to say about an answer on standard output that is more than what the model said last: logs become part of it.
+    pub fn answer_note(&self, program: &Program) -> Option<String> {
+        let turns = self.trace.conversation.turns.as_deref().unwrap_or(&[]);
+        let last = turns.iter().rev().find(|turn| turn.role == Role::Assistant)?.content.as_deref()?.trim();
+        let answer = self.trace.final_response.as_deref()?.trim();
+        let more = answer.len() > last.len() && !last.is_empty() && answer.contains(last);
+        if program.answer != AnswerFormat::Stdout || !more {
+            return None;
+        }
+        let other = answer.replacen(last, "", 1);
+        let first = other.lines().map(str::trim).find(|line| !line.is_empty())?;
+        Some(format!(
+            "all of standard output is the answer, also {:?}. If that is a log, print it to standard error, or say where the \
+             answer is: `answer: file:PATH` or `answer: json:PATH`",
+            json::cut(first, 60)
+        ))
+    }
+
     /// Marks the calls that were hit by faults.
     pub fn mark(&mut self, hits: &[FaultHit]) {
         let results = self.trace.tool_results.iter_mut().flatten();
@@ -100,12 +120,17 @@ fn failure(program: &Program, ended: Ended, answer: &Result<String, String>) -> 
     match (ended, answer) {
         (Ended::TimedOut, _) => Some(format!("it did not end within {} ms and was stopped", program.timeout_ms)),
         (Ended::Exit(code), _) if code != program.exit => {
-            Some(format!("its exit code is {code}, expected {}", program.exit))
+            Some(format!("its exit code is {code}, expected {} (`exit:`)", program.exit))
         }
         (_, Ok(answer)) if answer.trim().is_empty() => Some(format!("its answer is empty (`answer: {asked}`)")),
         (_, Ok(_)) => None,
         (_, Err(why)) => Some(format!("its answer cannot be read (`answer: {asked}`): {why}")),
     }
+}
+
+/// The variable with the URL of a server.
+pub fn url_variable(server: &str) -> String {
+    format!("MCPTEST_URL_{}", server.to_ascii_uppercase().replace('-', "_"))
 }
 
 struct About<'a> {
@@ -135,7 +160,7 @@ impl About<'_> {
         let is_required = self.program.model == ModelSide::Required;
         let has_begun = !derived.model_unseen || (!is_required && seen.servers.values().any(|seen| seen.is_connected));
         if !has_begun {
-            self.check_begin(is_required)?;
+            self.check_begin(is_required, servers, derived)?;
         }
         for (server, is_optional) in servers {
             let found = seen.servers.get(*server);
@@ -144,10 +169,10 @@ impl About<'_> {
             }
             return Err(match found.map(|found| found.problem.as_deref()) {
                 None => {
-                    let variable = server.to_ascii_uppercase().replace('-', "_");
                     let hint = format!(
-                        "let it read its servers from the file that MCPTEST_MCP_CONFIG names, or the URL from \
-                         MCPTEST_URL_{variable}; if it does not need the server, write `connect: optional` there"
+                        "let it read its servers from the file that MCPTEST_MCP_CONFIG names, or the URL from {}; if it \
+                         does not need the server, write `connect: optional` there",
+                        url_variable(server)
                     );
                     self.error(Code::ServerNotUsed, &format!("never connected to server `{server}`"), &hint)
                 }
@@ -172,8 +197,33 @@ impl About<'_> {
         }
     }
 
+    /// What to change about a program that gave up by itself. `alone` is a server that it did not connect to.
+    fn early_hint(&self, alone: Option<&str>, servers: &[(&str, bool)]) -> String {
+        let output = self.output.to_lowercase();
+        if ["a tty", "/dev/tty", "a terminal", "inappropriate ioctl"].iter().any(|word| output.contains(word)) {
+            return "there is no terminal in a suite: start it with its option for scripts".to_owned();
+        }
+        match alone {
+            None if !servers.is_empty() && self.program.model == ModelSide::Required => {
+                "it reached its servers: check the key of its model, and let the client read its base URL from the environment"
+                    .to_owned()
+            }
+            _ => {
+                let prompt = match &self.program.input {
+                    Input::Stdin => "on its standard input".to_owned(),
+                    Input::Arg => "its last argument".to_owned(),
+                    Input::Env(name) => format!("in the variable {name}"),
+                };
+                let url = alone.map_or_else(String::new, |server| {
+                    format!(", and the server is at the URL in {}", url_variable(server))
+                });
+                format!("fix what it prints; the prompt is {prompt} (`input:`){url}")
+            }
+        }
+    }
+
     /// The error of a run without a request to the model, or without any request.
-    fn check_begin(&self, is_required: bool) -> Result<(), RunError> {
+    fn check_begin(&self, is_required: bool, servers: &[(&str, bool)], derived: &Derived) -> Result<(), RunError> {
         let whom = if is_required { "its model" } else { "any server" };
         match self.ended {
             Ended::TimedOut => {
@@ -184,9 +234,16 @@ impl About<'_> {
                 Err(self.error(Code::ProgramEndedEarly, &message, hint))
             }
             Ended::Exit(code) if code != self.program.exit => {
-                let message = format!("ended with exit code {code} before it called {whom}");
-                let hint = "run its command by hand and fix what it prints; `mcptest record -- COMMAND` runs it as a suite does";
-                Err(self.error(Code::ProgramEndedEarly, &message, hint))
+                let is_connected =
+                    |server: &str| derived.seen.servers.get(server).is_some_and(|seen| seen.is_connected);
+                let alone = servers.iter().find(|(server, _)| !is_connected(server));
+                let without = alone.map_or_else(String::new, |(server, _)| format!(", and without server `{server}`"));
+                let message = format!("ended with exit code {code} before it called {whom}{without}");
+                Err(self.error(
+                    Code::ProgramEndedEarly,
+                    &message,
+                    &self.early_hint(alone.map(|(server, _)| *server), servers),
+                ))
             }
             Ended::Exit(_) if is_required => {
                 let message = "ended, but no request to its model went through the proxy";

@@ -90,7 +90,7 @@ impl Lower<'_> {
                 call: ExpectedCall { name, args: call_args(item.get("args")) },
                 server: item.text_at("server"),
                 optional: item.flag_at("optional").unwrap_or(false),
-                status: item.word_at("status", StatusRule::from_word).unwrap_or(StatusRule::Any),
+                status: item.word_at("status", StatusRule::from_word),
                 ignore_args: item.texts_at("ignore_args"),
             });
         }

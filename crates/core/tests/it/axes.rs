@@ -51,6 +51,29 @@ fn an_edge_breaks_when_a_later_call_has_no_earlier_one_before_it() {
 }
 
 #[test]
+fn a_refused_call_is_not_one_that_was_made() {
+    let run = |refused: &str| {
+        let result = |name: &str| {
+            let error = json!({ "is_error": true, "error": { "kind": "refused", "message": "not allowed" } });
+            if name == refused { error } else { json!({ "is_error": false }) }
+        };
+        read(json!({ "tool_calls": [{ "name": "p" }, { "name": "c" }], "tool_results": [result("p"), result("c")] }))
+    };
+    let required = OrderEdge { required: true, ..order("p", "c") };
+    for (refused, edge, state, exercised) in [
+        ("", order("p", "c"), EdgeState::Held, true),
+        ("p", order("p", "c"), EdgeState::Broken("tool_calls[1] (c) has no call of p before it".into()), true),
+        ("c", order("p", "c"), EdgeState::Held, false),
+        ("c", required, EdgeState::Broken("tool_calls[1] (c) was refused and never made".into()), false),
+        ("c", order("x", "c"), EdgeState::Broken("tool_calls[1] (c) has no call of x before it".into()), false),
+    ] {
+        let name = format!("{} -> c", edge.first);
+        let found = evaluate(vec![], vec![edge], &run(refused));
+        assert_eq!(found.detail, [EdgeResult { axis: Axis::Order, edge: name, state, exercised }], "{refused}");
+    }
+}
+
+#[test]
 fn percents_are_rounded_down_and_an_empty_axis_is_satisfied() {
     let trace = called(&["a", "b", "c"]);
     assert_eq!(evaluate(vec![], vec![], &trace).metrics.object(), metrics(100, 100, 0));

@@ -268,7 +268,7 @@ fn compile(case: &Case) -> TrajectoryGate {
                 call: ExpectedCall { name: want.name.into(), args },
                 server: want.server.map(Into::into),
                 optional: want.optional,
-                status: want.status,
+                status: Some(want.status),
                 ignore_args,
             }
         })
@@ -508,7 +508,7 @@ fn every_gate(trace: &Trace, other: &Trace) -> Vec<(GateKind, Verdict, Metrics, 
     for mode in MatchMode::ALL {
         let calls = vec![
             ExpectedCall::by_name("a").into(),
-            CallRule { status: StatusRule::Ok, ..ExpectedCall { name: "b".into(), args: exact.clone() }.into() },
+            CallRule { status: Some(StatusRule::Ok), ..ExpectedCall { name: "b".into(), args: exact.clone() }.into() },
         ];
         let params = TrajectoryParams { mode: *mode, calls, ..TrajectoryParams::default() };
         out.push(keep(GateKind::Trajectory, TrajectoryGate::new(params).unwrap().evaluate(trace)));

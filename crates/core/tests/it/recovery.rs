@@ -278,6 +278,31 @@ fn require_call_needs_a_later_successful_call() {
 }
 
 #[test]
+fn after_a_fault_of_the_model_the_times_of_calls_say_which_came_later() {
+    // The fault lasts from 100 to 120.
+    let run = |begun: &[u64]| {
+        let line = |ms: &u64| json!({ "ms": ms, "side": "mcp", "server": "s", "what": "tools/call a", "status": "ok", "duration_ms": 1 });
+        let fault = json!({ "name": "f", "kind": "model_error", "effect": "error", "ms": 100, "duration_ms": 20 });
+        let trace = read(json!({
+            "tool_calls": begun.iter().map(|_| json!({ "name": "a", "server": "s", "args": {}, "turn": 1 })).collect::<Vec<_>>(),
+            "tool_results": begun.iter().map(|_| ok()).collect::<Vec<_>>(),
+            "final_response": "done",
+            "conversation": { "stop_reason": "completed", "duration_ms": 500 },
+            "program": { "exit": 0, "faults": [fault], "timeline": begun.iter().map(line).collect::<Vec<_>>() },
+        }));
+        judged(&evaluate(RecoveryParams { require_call: true, ..default() }, &trace))
+    };
+    let no = (Verdict::Fail, vec!["require_call: no call succeeded after the first fault".into()]);
+    let open = "recovery.passed: not assessable: whether tool_calls[0] was made after the fault is unknown";
+    assert_eq!(run(&[120]), (Verdict::Pass, vec![]));
+    assert_eq!(run(&[300, 400]), (Verdict::Pass, vec![]));
+    assert_eq!(run(&[99]), no);
+    assert_eq!(run(&[]), no);
+    assert_eq!(run(&[110]), (Verdict::Unassessable, vec![open.into()]));
+    assert_eq!(run(&[50, 300]), (Verdict::Unassessable, vec![open.into()]));
+}
+
+#[test]
 fn a_parallel_call_is_not_a_recovery() {
     let siblings = |second_turn: u32| {
         read(json!({

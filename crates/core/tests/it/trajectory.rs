@@ -32,7 +32,7 @@ fn rule(written: Value) -> CallRule {
         call: ExpectedCall { name: written["name"].as_str().unwrap().into(), args },
         server: written["server"].as_str().map(Into::into),
         optional: written["optional"] == true,
-        status: written["status"].as_str().map_or(StatusRule::Any, |word| StatusRule::from_word(word).unwrap()),
+        status: written["status"].as_str().map(|word| StatusRule::from_word(word).unwrap()),
         ignore_args: written["ignore_args"].as_array().map_or_else(Vec::new, |pointers| {
             pointers.iter().map(|pointer| pointer.as_str().unwrap().to_owned()).collect()
         }),
@@ -102,6 +102,28 @@ fn modes_match_as_the_table_says() {
         for (mode, mismatches) in MODES.into_iter().zip(expected) {
             check(mode, by_name(reference), &called(trace), mismatches);
         }
+    }
+}
+
+#[test]
+fn a_refused_call_matches_only_an_expectation_that_says_so() {
+    let refused = json!({ "is_error": true, "content": [], "error": { "kind": "refused", "message": "not allowed" } });
+    let run = |result: &Value| {
+        read(json!({ "tool_calls": [{ "name": "a", "server": "s", "args": {} }], "tool_results": [result] }))
+    };
+    for (status, mismatches) in [(json!(null), 1), (json!("ok"), 1), (json!("error"), 0), (json!("any"), 0)] {
+        let calls = json!([{ "name": "a", "status": status }]);
+        for mode in [MatchMode::Strict, MatchMode::Subsequence, MatchMode::Superset] {
+            check(mode, calls.clone(), &run(&refused), mismatches);
+        }
+    }
+    let found = gate(MatchMode::Strict, by_name(&["a"])).evaluate(&run(&refused));
+    let diffs: Vec<String> = found.detail.mismatches[0].diffs.iter().map(ToString::to_string).collect();
+    assert_eq!(diffs, ["/status: differs, expected \"ok or error\", recorded \"refused\""]);
+    // An unknown result is no refusal, and neither is an error of the tool.
+    let failed = json!({ "is_error": true, "content": [], "error": { "kind": "tool", "message": "broken" } });
+    for result in [json!(null), json!({}), failed] {
+        check(MatchMode::Strict, by_name(&["a"]), &run(&result), 0);
     }
 }
 

@@ -84,7 +84,7 @@ pub(super) fn draft(recording: Recording) -> Draft {
 }
 
 /// The gates that the recorded run and its replay pass.
-fn settled(trace: &Trace, replayed: &Trace) -> Vec<Settled> {
+pub(super) fn settled(trace: &Trace, replayed: &Trace) -> Vec<Settled> {
     let inferred = infer::from_one(trace, replayed);
     let mut out: Vec<Settled> = blocks(&inferred)
         .into_iter()

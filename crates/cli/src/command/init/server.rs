@@ -100,7 +100,7 @@ fn command(line: &str, folder: &Path) -> Result<(String, Endpoint, Real), Failur
 }
 
 /// The current folder, as seen from a suite in `folder`.
-fn called_in(folder: &Path) -> Option<String> {
+pub(super) fn called_in(folder: &Path) -> Option<String> {
     let below: Vec<Component<'_>> = folder.components().filter(|part| *part != Component::CurDir).collect();
     // `..` leads back only if no part of the path is a link.
     let is_plain =

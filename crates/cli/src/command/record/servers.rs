@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mcptest_core::diag::{Code, Failure};
+use mcptest_core::ledger::url_variable;
 use mcptest_runner::mcp::Endpoint;
 use mcptest_runner::process::Launch;
-use mcptest_runner::record::url_variable;
 
 use crate::words::CommandLine;
 

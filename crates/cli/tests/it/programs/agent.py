@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -73,7 +74,8 @@ def model(messages, tools):
     key = {"authorization": "Bearer " + os.environ.get("OPENAI_API_KEY", "none")}
     for wait in [0.05, 0.1, None]:
         try:
-            _, text = send(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, key, 5)
+            base = "http://127.0.0.1:1/v1" if "astray" in WORDS else os.environ["OPENAI_BASE_URL"]
+            _, text = send(base + "/chat/completions", body, key, 5)
             return json.loads(text)["choices"][0]["message"]
         except (OSError, ValueError, http.client.HTTPException) as error:
             if wait is None or "fragile" in WORDS:
@@ -101,6 +103,8 @@ def offered(all_servers):
 
 
 def prompt():
+    if "argument" in WORDS:
+        return WORDS[1]
     if "arg" in WORDS:
         return WORDS[-1]
     return os.environ["PROMPT"] if "env" in WORDS else sys.stdin.read()
@@ -113,6 +117,12 @@ def main():
     if "terminal" in WORDS and not sys.stdin.isatty():
         print("the input device is not a TTY", file=sys.stderr)
         sys.exit(1)
+    if "stubborn" in WORDS:
+        # It ignores the polite signal, and so do its child and its grandchild.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        nap = [sys.executable, "-c", "import time; time.sleep(60)", WORDS[-1]]
+        again = f"import subprocess, time; subprocess.Popen({nap!r}); time.sleep(60)"
+        subprocess.Popen([sys.executable, "-c", again, WORDS[-1]])
     messages = [{"role": "user", "content": prompt()}]
     if "late" in WORDS:
         model(messages, [])
@@ -162,4 +172,7 @@ def main():
     sys.exit(1 if "one" in WORDS else 0)
 
 
-main()
+try:
+    main()
+except Exception as error:  # Without a traceback, which is another one on every machine.
+    sys.exit(f"{type(error).__name__}: {error}")

@@ -37,20 +37,23 @@ pub(crate) struct RecordedCall<'a> {
     pub(crate) server: Option<&'a str>,
     pub(crate) args: Option<&'a Value>,
     pub(crate) failed: Option<bool>,
+    /// The program did not make the call.
+    pub(crate) is_refused: bool,
     pub(crate) turn: Option<usize>,
 }
 
 impl<'a> RecordedCall<'a> {
     pub(crate) fn new(call: &'a ToolCall, args: Option<&'a Value>, failed: Option<bool>) -> Self {
-        Self { name: &call.name, server: call.server.as_deref(), args, failed, turn: call.turn }
+        Self { name: &call.name, server: call.server.as_deref(), args, failed, is_refused: false, turn: call.turn }
     }
 
     /// The calls of a trace; `None` when they were not recorded.
     pub(crate) fn all(trace: &'a Trace) -> Option<Vec<Self>> {
         let calls = trace.tool_calls.as_ref()?;
         let seen = calls.iter().enumerate().map(|(index, call)| {
-            let failed = trace.result(index).and_then(ToolResult::failed);
-            Self::new(call, call.args.as_ref(), failed)
+            let result = trace.result(index);
+            let is_refused = result.is_some_and(ToolResult::is_refused);
+            Self { is_refused, ..Self::new(call, call.args.as_ref(), result.and_then(ToolResult::failed)) }
         });
         Some(seen.collect())
     }
@@ -62,7 +65,7 @@ pub(super) struct Rule {
     pub(super) name: String,
     pub(super) optional: bool,
     server: Option<String>,
-    status: StatusRule,
+    status: Option<StatusRule>,
     args: Args,
     /// Pointers into the arguments, longest first.
     pub(super) ignore: Vec<String>,
@@ -145,9 +148,11 @@ impl Rule {
 
     fn status_fit(&self, seen: &RecordedCall<'_>) -> Fit {
         match self.status {
-            StatusRule::Any => Fit::Yes,
-            StatusRule::Ok => Fit::of(seen.failed.map(|failed| !failed)),
-            StatusRule::Error => Fit::of(seen.failed),
+            // What was never done is not what an author means who does not say so.
+            None => Fit::of(Some(!seen.is_refused)),
+            Some(StatusRule::Any) => Fit::Yes,
+            Some(StatusRule::Ok) => Fit::of(seen.failed.map(|failed| !failed)),
+            Some(StatusRule::Error) => Fit::of(seen.failed),
         }
     }
 
@@ -189,7 +194,12 @@ impl Rule {
             word("/server", want, got);
         }
         if self.status_fit(seen) == Fit::No {
-            word("/status", self.status.as_str(), if seen.failed == Some(true) { "error" } else { "ok" });
+            let found = match seen.failed {
+                _ if seen.is_refused => "refused",
+                Some(true) => "error",
+                _ => "ok",
+            };
+            word("/status", self.status.map_or("ok or error", StatusRule::as_str), found);
         }
         match seen.args {
             Some(args) if too_deep(args) => {

@@ -98,7 +98,7 @@ fn compile(reference: &Reference) -> TrajectoryGate {
         CallRule {
             server: want.server.map(str::to_owned),
             optional: want.optional,
-            status: want.status,
+            status: Some(want.status),
             ignore_args,
             ..ExpectedCall { name: want.name.to_owned(), args }.into()
         }

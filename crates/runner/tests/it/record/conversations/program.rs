@@ -10,10 +10,12 @@ mod wire;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use mcptest_core::ledger::{self, Blobs, Body, End, Interface, Mcp, Message, Part, ProgramEnd, Request, Side, What};
+use mcptest_core::ledger::{
+    self, Blobs, Body, End, Interface, Mcp, Message, Part, ProgramEnd, Request, Side, What, url_variable,
+};
 use mcptest_runner::mcp::Endpoint;
 use mcptest_runner::process::Processes;
-use mcptest_runner::record::{Recording, Setup, Upstreams, url_variable};
+use mcptest_runner::record::{Recording, Setup, Upstreams};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
