@@ -161,7 +161,7 @@ impl ProgramRequest<'_> {
             // The user cannot set what mcptest sets.
             let near = match &error {
                 TemplateError::Unset(name) if name.starts_with("MCPTEST_") => {
-                    Some(did_you_mean(name, set.keys().map(String::as_str)))
+                    Some(did_you_mean(name, sets.iter().flat_map(|set| set.keys()).map(String::as_str)))
                 }
                 _ => None,
             };
@@ -244,7 +244,7 @@ impl ProgramRequest<'_> {
         let mut own = set.clone();
         own.insert("MCPTEST_HOME".to_owned(), folders.home.to_string_lossy().into_owned());
         let urls = self.cell.test.servers.iter().filter_map(|name| {
-            let url = set.get(&record::url_variable(name))?;
+            let url = set.get(&ledger::url_variable(name))?;
             Some((name.clone(), url.clone()))
         });
         let urls: Vec<(String, String)> = urls.collect();

@@ -416,8 +416,8 @@ fn measured(trace: &Trace, faults: &[ProgramFault], params: &RecoveryParams) -> 
         let by_turn = recorded.map(|hit| if hit < *at { is_later(&calls[hit], &calls[*at]) } else { Some(false) });
         match first {
             None => Some(false),
-            // It struck no call: the times of the calls decide.
-            Some(fault) if fault.kind.strikes_model() && by_turn != Some(Some(true)) => {
+            // It hit no call: the times of the calls decide.
+            Some(fault) if fault.kind.targets_model() && by_turn != Some(Some(true)) => {
                 began_after(fault, &calls[*at], timeline)
             }
             Some(_) => by_turn.flatten(),
