@@ -67,7 +67,7 @@ fn an_agent_that_does_not_work_leaves_nothing() {
     for (words, flags, found) in [
         ("early", &with_server[..], "error[program-ended-early]: program `agent` ended with exit code 3"),
         ("deaf", &with_server, "error[server-not-used]: program `agent` never connected to server `desk`"),
-        ("mute", &with_server, "error[model-unseen]: program `agent` ended, and no request to its model"),
+        ("mute", &with_server, "error[model-unseen]: program `agent` ended, but no request to its model"),
         (
             "one",
             &with_server,
