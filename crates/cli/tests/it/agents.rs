@@ -220,6 +220,48 @@ impl<'a> World<'a> {
         assert_eq!((passing.0, failing.0), (Some(0), Some(1)), "{}{}", passing.1, failing.1);
     }
 
+    /// Records the agent in a suite and reruns it twice, without a key or a model. Both say what a replay says.
+    #[track_caller]
+    fn reruns(&self) {
+        let model = model(self.agent);
+        let everything = servers().join("npm/node_modules/.bin/mcp-server-everything");
+        let program = if is_node(self.agent.file) {
+            "node".to_owned()
+        } else {
+            servers().join(self.agent.set.name).join("bin/python").display().to_string()
+        };
+        let test = PASSING.lines().fold(String::new(), |text, line| text + "    " + line + "\n");
+        let suite = format!(
+            "servers:\n  everything: {{ command: [{}, stdio] }}\n\
+             programs:\n  agent: {{ command: [{program}, \"${{SUITE_DIR}}/{}\"], input: arg }}\n\
+             agents:\n  - name: adds\n    program: agent\n    servers: [everything]\n    prompt: Go.\n{test}",
+            everything.display(),
+            self.agent.file,
+        );
+        self.here.write("suite.yml", suite.as_bytes());
+        let run = |flags: &[&str], zone: &str| {
+            let line = [&["run", "suite.yml", "--reporter", "json"], flags].concat();
+            let mut command = self.here.command(&line);
+            inherit_path(&mut command).env(MARK, self.mark()).env("TZ", zone);
+            command.env("HOME", &self.here.0).env("TMPDIR", self.here.0.join("tmp"));
+            command
+        };
+        let mut record = run(&["--record"], "UTC");
+        let base = model.base();
+        record.envs(KEYS).env("OPENAI_BASE_URL", format!("{base}/v1"));
+        record.env("ANTHROPIC_BASE_URL", &base).env("GOOGLE_GEMINI_BASE_URL", &base);
+        let recorded = self.finish(record);
+        assert_eq!(recorded.status.code(), Some(0), "{}{}", out(&recorded), err(&recorded));
+        let asked = model.requests().len();
+        let replayed = out(&self.finish(run(&[], "UTC"))).replace("\"replayed\"", "\"rerun\"");
+        for zone in ["UTC", "Asia/Tokyo"] {
+            let rerun = self.finish(run(&["--rerun", "--jobs", "8"], zone));
+            assert_eq!(rerun.status.code(), Some(0), "{}{}", out(&rerun), err(&rerun));
+            assert_eq!(out(&rerun), replayed);
+        }
+        assert_eq!(model.requests().len(), asked, "a rerun asks no model");
+    }
+
     /// The output of a recording that has to end, with all that it started.
     #[track_caller]
     fn finish(&self, command: Command) -> Output {
@@ -324,6 +366,7 @@ fn records(agent: &Agent) {
         let has_key = |value: &String| KEYS.iter().any(|(_, key)| value.ends_with(key));
         assert!(request.headers.values().any(has_key), "the key does not pass through");
     }
+    world.reruns();
 }
 
 #[test]
