@@ -46,6 +46,7 @@ const STEPS: [Step; 12] = [
     Step { name: "cargo deny", since: Tier::Full, run: |at| tolerate(deny(at.root), at.is_ci) },
     Step { name: "cargo xtask servers", since: Tier::Ci, run: |at| tolerate(servers::run(at.root, at.tier), at.is_ci) },
     Step { name: "cargo test", since: Tier::Ci, run: test },
+    Step { name: "cargo test, optimized", since: Tier::Full, run: |at| cargo::run(at.root, LONGEST, &CASES) },
     Step { name: "cargo xtask docs", since: Tier::Ci, run: |at| documents::run(at.root, Mode::Check) },
     Step { name: "cargo xtask python", since: Tier::Ci, run: |at| tolerate(python::run(at.root, at.tier), at.is_ci) },
     Step { name: "cargo xtask browser", since: Tier::Ci, run: browser },
@@ -57,13 +58,11 @@ const STEPS: [Step; 12] = [
 ];
 
 /// Which agents run and how often tests that draw their cases repeat in `full`. The defaults are for `ci`.
-const LONG: [(&str, &str); 5] = [
-    ("AGENTS", "all"),
-    ("CRASH_KILLS", "300"),
-    ("DIFFERENTIAL_CASES", "100000"),
-    ("MERGE_SPLITS", "10000"),
-    ("SAME_VERDICTS", "1000"),
-];
+const LONG: [(&str, &str); 3] = [("AGENTS", "all"), ("CRASH_KILLS", "300"), ("SAME_VERDICTS", "1000")];
+
+/// Tests with so many cases that an optimized build pays off.
+const LONGEST: &str = "test --profile bench -p mcptest-core -p mcptest --locked --test it -- differential merge_splits";
+const CASES: [(&str, &str); 2] = [("DIFFERENTIAL_CASES", "100000"), ("MERGE_SPLITS", "10000")];
 
 const FUZZ_MINUTES: u64 = 14;
 

@@ -76,7 +76,8 @@ strict       the second position differs in its args: mismatch_count 1",
          mode, mark calls as optional, or check only order and data flow with `trajectory_axes`.",
         "Calls of one turn are made together and are listed in the order in which the model wrote them. `strict` \
          and `subsequence` check that order unless `within_turn: any_order` is set. A turn is a stretch of calls \
-         with the same `turn`.",
+         with the same `turn`. Turns need not rise, so a call without a `turn` can belong to any turn, even between \
+         two calls of the same one.",
         "`subset` passes when nothing was called at all. Add an assertion that something was.",
         "More than 67,108,864 pairs of expected and recorded calls in an ordered alignment are an error. With \
          `within_turn: any_order`, so are more than 16,777,216 pairs of expected calls and turns, or a search of \

@@ -16,7 +16,8 @@ use crate::eval::matching;
 /// Maximum steps of the search for matchings: about a second.
 const MAX_STEPS: usize = 1 << 27;
 
-/// Recorded calls by turn. A turn is a stretch of calls, since calls are listed in the order they were made.
+/// Recorded calls by turn. A turn is a stretch of calls with the same `turn`. Turns need not rise: the calls of
+/// parallel sub-agents can alternate. So a call of an unknown turn between two calls of one turn may belong to another.
 #[derive(Debug)]
 pub(super) struct Turns {
     /// As if a call of an unknown turn shared it with no other call.

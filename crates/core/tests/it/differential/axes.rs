@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::world::{Answer, Call, Kind, Mask, NAMES, World};
 use super::{Rng, assert_sound, each_case};
 
-const KIND: Kind = Kind { calls: 6, args, answer };
+const KIND: Kind = Kind { calls: 6, turns_fall: false, args, answer };
 
 fn args(rng: &mut Rng) -> Value {
     let value = rng.pick(&[json!(7), json!(123), json!("abc"), json!("r-1"), json!(true), json!("")]);

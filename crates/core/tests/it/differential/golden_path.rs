@@ -7,7 +7,7 @@ use serde_json::json;
 use super::world::{Kind, Mask, NAMES, World, plain_answer, small_args};
 use super::{Rng, assert_sound, each_case};
 
-const KIND: Kind = Kind { calls: 6, args: small_args, answer: plain_answer };
+const KIND: Kind = Kind { calls: 6, turns_fall: false, args: small_args, answer: plain_answer };
 
 fn any_gate(rng: &mut Rng) -> GoldenPath {
     GoldenPath {

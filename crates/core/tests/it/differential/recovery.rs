@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::world::{Answer, Fault, Kind, Mask, Shown, World, plain_answer, small_args};
 use super::{Rng, assert_sound, each_case};
 
-const KIND: Kind = Kind { calls: 5, args: small_args, answer: faulted_answer };
+const KIND: Kind = Kind { calls: 5, turns_fall: false, args: small_args, answer: faulted_answer };
 
 fn faulted_answer(rng: &mut Rng) -> Answer {
     let mut answer = plain_answer(rng);

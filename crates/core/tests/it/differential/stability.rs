@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::each_case;
 use super::world::{Call, Kind, Mask, World, plain_answer, small_args};
 
-const KIND: Kind = Kind { calls: 6, args: small_args, answer: plain_answer };
+const KIND: Kind = Kind { calls: 6, turns_fall: false, args: small_args, answer: plain_answer };
 
 fn canonical(value: &Value) -> String {
     mcptest_core::json::canonical(value)

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::world::{Call, Kind, Mask, NAMES, SERVERS, Shown, World, plain_answer, small_args};
 use super::{Rng, assert_sound, each_case};
 
-const KIND: Kind = Kind { calls: 4, args: small_args, answer: plain_answer };
+const KIND: Kind = Kind { calls: 4, turns_fall: true, args: small_args, answer: plain_answer };
 
 #[derive(Debug, Clone)]
 enum Shape {
@@ -172,6 +172,16 @@ fn fits(want: &Want, call: &Call, recorded: (bool, bool, bool)) -> Option<bool> 
     }
 }
 
+/// Numbers the turns: a turn is a stretch of calls, each of which shares it with the next.
+fn stretches(calls: usize, shared: impl Fn(usize, usize) -> bool) -> Vec<usize> {
+    let mut turn = 0;
+    let number = |at: usize| {
+        turn += usize::from(at > 0 && !shared(at - 1, at));
+        turn
+    };
+    (0..calls).map(number).collect()
+}
+
 /// `table[expectation][call]` says which may meet; `turns` which calls may change places.
 fn fewest(reference: &Reference, table: &[Vec<bool>], calls: usize, turns: &[usize]) -> usize {
     let is_plain = reference.wants.iter().all(|want| !want.optional);
@@ -247,7 +257,7 @@ fn mismatches(reference: &Reference, world: &World) -> usize {
     let known = (true, true, true);
     let row = |want: &Want| world.calls.iter().map(|call| fits(want, call, known) == Some(true)).collect();
     let table: Vec<Vec<bool>> = reference.wants.iter().map(row).collect();
-    let turns: Vec<usize> = world.calls.iter().map(|call| call.turn).collect();
+    let turns = stretches(world.calls.len(), |a, b| world.calls[a].turn == world.calls[b].turn);
     fewest(reference, &table, world.calls.len(), &turns)
 }
 
@@ -267,16 +277,12 @@ fn due(reference: &Reference, world: &World, mask: &Mask) -> Verdict {
         reference.wants.iter().map(row).collect()
     };
     let count = world.calls.len();
-    // A call of an unknown turn shares it with no other, or with its neighbors.
-    let apart: Vec<usize> =
-        (0..count).map(|at| if mask.call(at).turn { world.calls[at].turn } else { 100 + at }).collect();
-    let mut together = apart.clone();
-    for at in 1..count {
-        if !mask.call(at).turn || !mask.call(at - 1).turn {
-            let (old, new) = (together[at], together[at - 1]);
-            together.iter_mut().filter(|turn| **turn == old).for_each(|turn| *turn = new);
-        }
-    }
+    // A call of an unknown turn shares it with neither neighbor, or with both. It may be another turn also between two calls
+    // of the same one, because turns may fall.
+    let same = |a: usize, b: usize| world.calls[a].turn == world.calls[b].turn;
+    let are_known = |a: usize, b: usize| mask.call(a).turn && mask.call(b).turn;
+    let apart = stretches(count, |a, b| are_known(a, b) && same(a, b));
+    let together = stretches(count, |a, b| !are_known(a, b) || same(a, b));
     if fewest(reference, &table(|fit| fit == Some(true)), count, &apart) == 0 {
         Verdict::Pass
     } else if fewest(reference, &table(|fit| fit != Some(false)), count, &together) == 0 {

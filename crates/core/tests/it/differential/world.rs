@@ -86,6 +86,8 @@ pub(super) struct Mask {
 #[derive(Clone, Copy)]
 pub(super) struct Kind {
     pub(super) calls: usize,
+    /// Whether a call may belong to an earlier turn than the one listed before it.
+    pub(super) turns_fall: bool,
     pub(super) args: fn(&mut Rng) -> Value,
     pub(super) answer: fn(&mut Rng) -> Answer,
 }
@@ -117,7 +119,9 @@ impl World {
         let mut calls = Vec::new();
         let mut turn = 0;
         for at in 0..count {
-            if at > 0 && rng.chance(60) {
+            if kind.turns_fall && rng.chance(20) {
+                turn = 2 * rng.below(kind.calls);
+            } else if at > 0 && rng.chance(60) {
                 turn += 2;
             }
             calls.push(Call {
@@ -140,11 +144,16 @@ impl World {
 
     /// Makes up what the assistant said, in turns that hold all calls. A run that ended by itself has a turn after them.
     fn speak(&mut self, rng: &mut Rng) {
-        let last = self.calls.last().map_or(0, |call| call.turn / 2 + 1);
+        let last = self.turns_with_calls();
         let ended = self.stop == "completed";
         let turns = last + if ended { 1 } else { rng.below(2) };
         let text = |rng: &mut Rng| rng.maybe(80, |rng| rng.pick(&["", "ok", "done and dusted", "  "]).to_owned());
         self.said = (0..turns).map(|_| text(rng)).collect();
+    }
+
+    /// How many of the assistant's turns it takes to hold all calls.
+    fn turns_with_calls(&self) -> usize {
+        self.calls.iter().map(|call| call.turn / 2 + 1).max().unwrap_or(0)
     }
 
     /// The text of the last message.
@@ -206,15 +215,14 @@ impl World {
                 for (at, call) in other.calls.iter_mut().enumerate() {
                     call.vary(recorded[at], mask.result(at), rng, kind);
                 }
-                other.vary_turns(mask, recorded, rng);
+                other.vary_turns(mask, recorded, rng, kind);
             }
             // Unrecorded calls may have been anything, if there are turns for them.
             None if mask.turns => other.calls.clear(),
             None => other.calls = Self::any(rng, kind).calls,
         }
         if !mask.stop {
-            let needed = other.calls.last().map_or(0, |call| call.turn / 2 + 1);
-            let may_end = !mask.turns || other.said.len() > needed;
+            let may_end = !mask.turns || other.said.len() > other.turns_with_calls();
             other.stop = if may_end && rng.chance(50) { "completed" } else { rng.pick(&["max_turns", "error"]) };
         }
         if !mask.turns {
@@ -231,12 +239,16 @@ impl World {
         other
     }
 
-    /// Makes up turns of calls that were recorded without. Calls are listed in the order in which they were made.
-    fn vary_turns(&mut self, mask: &Mask, recorded: &[Recorded], rng: &mut Rng) {
+    /// Makes up turns of calls that were recorded without.
+    fn vary_turns(&mut self, mask: &Mask, recorded: &[Recorded], rng: &mut Rng, kind: Kind) {
         // A run that ended by itself made no call in its last turn.
         let end = self.last_turn().unwrap_or(0).saturating_sub(if self.stop == "completed" { 2 } else { 0 });
         for at in 0..self.calls.len() {
             if recorded[at].turn {
+                continue;
+            }
+            if kind.turns_fall {
+                self.calls[at].turn = 2 * rng.below(end / 2 + 1);
                 continue;
             }
             let least = if at == 0 { 0 } else { self.calls[at - 1].turn };
