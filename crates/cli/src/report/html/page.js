@@ -9,6 +9,8 @@
   // Rows of a cell and cells of a suite take more room.
   const ROWS = 50;
   const CELLS = 20;
+  // Failures that are open when the page opens.
+  const OPEN = 10;
 
   // Characters that would hide or turn around what stands beside them are written out.
   const ACTING = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u3164\ufe00-\ufe0d\uffa0\ufff0-\ufff8\u{e0000}-\u{e0fff}]/gu;
@@ -145,6 +147,16 @@
     // Runs that were absorbed leave the verdict to the gate that absorbed them.
     return order.find((verdict) => cell.rows.some((row) => row.verdict === verdict));
   };
+  const isBad = (row) => ["fail", "error", "unassessable", "inconclusive"].includes(row.verdict);
+  // What failed comes first: files, tests, and runs, each otherwise in its own order.
+  const badFirst = (list, bad) => [...list.filter(bad), ...list.filter((one) => !bad(one))];
+  const isBadCell = (cell) => cell.rows.some(isBad);
+  for (const cell of cells) {
+    const runs = new Set(cell.runs.filter(isBad).map((row) => row.run));
+    cell.shown = badFirst(cell.runs, (row) => isBad(row) || (row.run !== undefined && runs.has(row.run)));
+  }
+  for (const suite of data.suites) suite.shown = badFirst(suite.cells, isBadCell);
+  const suites = badFirst(data.suites, (suite) => suite.refused || suite.cells.some(isBadCell));
 
   // ---- paths of the runs of a cell
 
@@ -540,7 +552,7 @@
       const line = tests.get(cell.test);
       line.set(cell.model, (line.get(cell.model) || []).concat(cell.rows));
     }
-    const lines = [...tests];
+    const lines = badFirst([...tests], ([, line]) => [...line.values()].flat().some(isBad));
     const body = el("tbody", {});
     const holder = gradual(body, STEP, (at) => el("tr", {}, el("th", { scope: "row" }, named(lines[at][0])), models.map((model) => {
       const own = lines[at][1].get(model);
@@ -581,12 +593,12 @@
   const main = document.getElementById("main");
   const apply = () => {
     let left = 0;
-    for (const suite of data.suites) {
-      suite.seen = suite.cells.filter((cell) => {
-        const some = cell.rows.filter(fits);
-        cell.seen = some.filter((row) => row.family !== "GATE");
-        left += some.length;
-        return some.length;
+    for (const suite of suites) {
+      suite.seen = suite.shown.filter((cell) => {
+        cell.seen = cell.shown.filter(fits);
+        const some = cell.seen.length + cell.over.filter(fits).length;
+        left += some;
+        return some;
       });
       suite.holder.fill(suite.seen.length);
     }
@@ -661,7 +673,7 @@
       found.groups.length ? [el("h4", {}, "missed"), missed] : null));
     missed.fill(found.groups.length);
   }
-  for (const suite of data.suites) {
+  for (const suite of suites) {
     suite.holder = gradual(el("div", {}), CELLS, (at) => refreshed(suite.seen[at]));
     const refused = suite.refused ? [el("p", { class: "error" }, "! this file could not be used"), long(suite.refused)].flat() : null;
     main.append(el("section", { "aria-label": suite.file }, el("h2", {}, suite.file), refused, suite.cells.length ? grid(suite) : null, suite.holder));
@@ -709,10 +721,9 @@
     if (link && link.hash && link.hash === location.hash) follow();
   });
   // On paper nobody asks for more: lists are longer, and what did not hold is open. Afterwards it is closed again.
-  const isBad = (row) => ["fail", "error", "unassessable", "inconclusive"].includes(row.verdict);
   let opened = [];
   addEventListener("beforeprint", () => {
-    for (const suite of data.suites) {
+    for (const suite of suites) {
       suite.holder.growTo(STEP);
       for (const cell of suite.seen) if (cell.box) cell.holder.growTo(STEP);
     }
@@ -721,9 +732,9 @@
   });
   addEventListener("afterprint", () => opened.forEach((row) => { row.item.open = false; }));
 
-  // Without a link that says otherwise, what failed first is open.
+  // Without a link that says otherwise, what failed is open.
   if (!follow()) {
-    const first = rows.find((row) => row.show && isBad(row));
-    if (first) first.show();
+    const built = suites.flatMap((suite) => suite.seen).flatMap((cell) => cell.seen);
+    built.filter((row) => row.show && isBad(row)).slice(0, OPEN).forEach((row) => row.show());
   }
 })();
