@@ -1,5 +1,5 @@
-//! Ctrl-C and SIGTERM: the first lets runs finish; the second ends everything immediately, and so does the first if runs do
-//! not end in time. Also turns SIGXFSZ into a write error.
+//! Ctrl-C, SIGTERM and SIGHUP: the first lets runs finish; the second ends everything immediately, and so does the first if
+//! runs do not end in time. Also turns SIGXFSZ into a write error.
 
 use std::io::Write;
 use std::thread;
@@ -63,7 +63,7 @@ fn listen(job: impl FnOnce(&mut dyn FnMut(Option<Duration>) -> WaitResult) + Sen
     use std::io::{ErrorKind, Read};
     use std::os::unix::net::UnixStream;
 
-    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::low_level::pipe;
 
     let Ok((mut receiver, sender)) = UnixStream::pair() else { return };
@@ -79,11 +79,23 @@ fn listen(job: impl FnOnce(&mut dyn FnMut(Option<Duration>) -> WaitResult) + Sen
     };
     // Without the thread nothing would handle a signal, so the handlers are installed after it has started.
     if thread::Builder::new().spawn(move || job(&mut wait)).is_ok()
-        && let Ok(second) = sender.try_clone()
+        && let (Ok(second), Ok(third)) = (sender.try_clone(), sender.try_clone())
     {
         let _ = pipe::register(SIGINT, sender);
         let _ = pipe::register(SIGTERM, second);
+        // Under `nohup` a command goes on when its terminal is closed.
+        if !is_ignored(SIGHUP) {
+            let _ = pipe::register(SIGHUP, third);
+        }
     }
+}
+
+/// Whether this program was started with a signal ignored. Where the system does not say so, it counts as ignored.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    mask.is_none_or(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 /// Runs `job` on its own thread with a function that waits for the next Ctrl-C.

@@ -139,7 +139,7 @@ pub(super) static ENTRIES: [Entry; 17] = [
         Code::RunStopped,
         "The command was stopped",
         "error[run-stopped]: stopped: the runs did not end in time",
-        "The command received Ctrl-C or SIGTERM. After the first signal, runs have five seconds to end and reports are \
+        "The command received Ctrl-C, SIGTERM or SIGHUP. After the first signal, runs have five seconds to end and reports are \
          written. A second signal ends everything at once.",
         &[
             "Run the command again.",

@@ -156,14 +156,17 @@ fn a_flood_of_output_passes_and_is_not_kept() {
     assert_eq!((trace.get("final_response"), trace.get("answer_source")), (None, None));
 }
 
+fn send(signal: &str, to: &std::process::Child) {
+    assert!(Command::new("kill").args([signal, &to.id().to_string()]).status().unwrap().success());
+}
+
 /// Interrupts a recording when its program says that it is ready, and returns what it leaves.
 #[track_caller]
-fn interrupted(here: &Folder, mut command: Command) -> Value {
+fn interrupted(here: &Folder, mut command: Command, signal: &str) -> Value {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.map_while(Result::ok).any(|line| line == "ready"));
-    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(status.success());
+    send(signal, &child);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
     let trace = traces(here).remove(0);
@@ -174,13 +177,39 @@ fn interrupted(here: &Folder, mut command: Command) -> Value {
 #[test]
 fn ctrl_c_ends_the_group_and_keeps_an_incomplete_recording() {
     let (here, model) = (Folder::with(&[]), model());
-    let trace = interrupted(&here, record(&here, &model, &[], &["ask", "fork", "hang"]));
+    let trace = interrupted(&here, record(&here, &model, &[], &["ask", "fork", "hang"]), "-INT");
     assert_eq!(trace["conversation"]["tokens"]["total"], 15);
     assert_eq!(running("agent.py ask fork hang"), 0);
     here.write("gates.yml", b"narrative: {}\ntrajectory: { mode: subset, calls: [] }\n");
     let scored = here.command(&["score", "traces.jsonl", "--gates", "gates.yml"]).output().unwrap();
     assert_eq!(scored.status.code(), Some(1), "{}", text(&scored.stderr));
     assert!(text(&scored.stdout).contains("unassessable"), "{}", text(&scored.stdout));
+}
+
+#[test]
+fn a_closed_terminal_ends_a_recording_like_ctrl_c_unless_hangups_are_ignored() {
+    let (here, model) = (Folder::with(&[]), model());
+    // The tests themselves may run where hangups are ignored.
+    let with = |option: &str, words: &[&str]| {
+        let typed = record(&here, &model, &[], words);
+        let mut command = Command::new("env");
+        command.arg(option).arg(typed.get_program()).args(typed.get_args());
+        command.envs(typed.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.current_dir(typed.get_current_dir().unwrap());
+        command
+    };
+    interrupted(&here, with("--default-signal=HUP", &["ask", "hang"]), "-HUP");
+    assert_eq!(running("agent.py ask hang"), 0);
+
+    let mut command = with("--ignore-signal=HUP", &["ask", "fork", "hang"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.map_while(Result::ok).any(|line| line == "ready"));
+    send("-HUP", &child);
+    thread::sleep(Duration::from_millis(500));
+    assert_eq!(child.try_wait().unwrap(), None);
+    send("-INT", &child);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn ctrl_c_keeps_the_recording_also_if_the_program_and_its_server_ignore_it() {
     let (here, model) = (Folder::with(&[("tools.yml", tools), ("server.sh", &*script)]), model());
     let server = format!("shop=sh server.sh {mark}");
     let words = ["ask", "call", "stubborn", "hang"];
-    let trace = interrupted(&here, record(&here, &model, &["--server", &server], &words));
+    let trace = interrupted(&here, record(&here, &model, &["--server", &server], &words), "-INT");
     assert_eq!(trace["tool_names"], json!(["refund"]), "{trace}");
     assert_eq!((running(&format!("server.sh {mark}")), running("agent.py ask call stubborn hang")), (0, 0));
 }
