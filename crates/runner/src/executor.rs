@@ -424,6 +424,15 @@ impl<'a> Executor<'a> {
             return (Some(Origin::Rerun), attempt);
         }
         let origin = if prepared.cell_inputs.script.is_some() { Origin::Scripted } else { Origin::Live };
+        // A scripted test without recordings runs, but not without a word if it only lost them to a new name.
+        if self.options.mode == Mode::Replay
+            && run == 1
+            && let Some(former) = self.former_name(planned, &planned.file.cassettes(), &prepared.cell_inputs.inputs)
+        {
+            let hint = rename_hint(planned, &former).map_or_else(String::new, |hint| format!("; {hint}"));
+            let note = format!("{}: it ran its script; {}{hint}", planned.cell.test.name, recorded_as(&former));
+            state.notes.lock().unwrap_or_else(PoisonError::into_inner).insert(run, vec![note]);
+        }
         let attempt = match self.go_live(planned, prepared, state, run) {
             Ok(Some(attempt)) => Attempt::Traced(attempt),
             Ok(None) => return (None, Attempt::Skipped),
@@ -721,18 +730,25 @@ fn suite_dir(file: &SuiteFile) -> String {
 /// The error for a test without a recording when a removed test was recorded with the same inputs.
 fn renamed(error: &CassetteError, planned: &Planned<'_>, former: &str) -> RunError {
     let RunError { message, hint, .. } = trouble(error, Some(planned));
+    let hint = match rename_hint(planned, former) {
+        Some(rename) => Some(hint.map_or_else(|| rename.clone(), |record| format!("{rename}; otherwise {record}"))),
+        None => hint,
+    };
+    let message = format!("{message}; {}", recorded_as(former));
+    RunError { hint, ..RunError::new(message).code(Code::RenamedTest) }
+}
+
+fn recorded_as(former: &str) -> String {
+    format!("`{former}`, which is no longer a test, was recorded with the same inputs")
+}
+
+/// How to keep the recordings of a renamed test; `None` for a name that no shell takes.
+fn rename_hint(planned: &Planned<'_>, former: &str) -> Option<String> {
     let words = [&*planned.file.shown, former, &*planned.cell.test.name];
     // An argument that begins with a dash would be parsed as a flag.
     let dashes = if words.iter().any(|word| word.starts_with('-')) { " --" } else { "" };
-    let hint = match words.map(shell_word) {
-        [Some(suite), Some(old), Some(new)] => {
-            let record = hint.map_or_else(String::new, |record| format!("; otherwise {record}"));
-            Some(format!("if the test was renamed: mcptest cassette rename{dashes} {suite} {old} {new}{record}"))
-        }
-        _ => hint,
-    };
-    let message = format!("{message}; `{former}`, which is no longer a test, was recorded with the same inputs");
-    RunError { hint, ..RunError::new(message).code(Code::RenamedTest) }
+    let [Some(suite), Some(old), Some(new)] = words.map(shell_word) else { return None };
+    Some(format!("if the test was renamed: mcptest cassette rename{dashes} {suite} {old} {new}"))
 }
 
 /// How to record the runs of a cell.

@@ -734,6 +734,34 @@ fn a_renamed_test_finds_its_recordings_by_inputs_and_keeps_them() {
 }
 
 #[test]
+fn a_renamed_scripted_test_runs_and_names_its_recording() {
+    const SUITE: &str = "\
+models: { demo: { provider: script, script: demo.yml } }
+agents:
+  - { name: old name, model: demo, prompt: Say it., expect: [{ target: final_response, matcher: { exact: Done. } }] }
+";
+    let script = "script: 1\nruns: [{ turns: [{ text: Done. }] }]\n";
+    let here = Folder::with(&[("t/s.yml", SUITE), ("t/demo.yml", script)]);
+    let run = |line: &[&str]| {
+        let output = here.command(line).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    run(&["run", "t/s.yml", "--record"]);
+    here.write("t/s.yml", SUITE.replace("old name", "new name").as_bytes());
+    let reported = |origin: &str, note: &str| {
+        format!(
+            "t/s.yml\n✓ PASS      new name  {origin}  expect: 1 of 1 assertion passed\n{note}\n1 test, 1 run: 1 passed\n"
+        )
+    };
+    let note = "note: new name: it ran its script; `old name`, which is no longer a test, was recorded with the same\n  \
+                inputs; if the test was renamed: mcptest cassette rename t/s.yml 'old name' 'new name'\n";
+    assert_eq!(run(&["run", "t/s.yml"]), reported("scripted", note));
+    run(&["cassette", "rename", "t/s.yml", "old name", "new name"]);
+    assert_eq!(run(&["run", "t/s.yml"]), reported("replayed", ""));
+}
+
+#[test]
 fn a_rename_that_fails_says_why_and_changes_nothing() {
     let here = Folder::with(&[("t/s.yml", REAL), ("t/other.yml", REAL)]);
     record(&here, ("Gone.", "gpt-5", 1), &said("Done."));
