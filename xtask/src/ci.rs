@@ -29,7 +29,7 @@ struct Step {
     run: fn(&Context<'_>) -> Result<(), Failure>,
 }
 
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 13] = [
     Step { name: "cargo fmt", since: Tier::Ci, run: |at| cargo::run(at.root, "fmt --all --check", &[]) },
     Step {
         name: "cargo clippy",
