@@ -1,4 +1,4 @@
-//! Runs that LangSmith exports: one row per run, with its type, its inputs and its outputs.
+//! Runs that `LangSmith` exports: one row per run, with its type, its inputs and its outputs.
 //!
 //! Rows of the API are objects; in files for analysis `inputs` and `outputs` are JSON in a text.
 

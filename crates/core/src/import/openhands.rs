@@ -1,4 +1,4 @@
-//! Events of OpenHands: a trajectory as a list, or a record of its evaluation with a `history`.
+//! Events of `OpenHands`: a trajectory as a list, or a record of its evaluation with a `history`.
 //!
 //! An action of the agent comes with the reply of the model that made the call, and several actions may share one reply. An
 //! observation answers the call with its id, or the action that caused it. Events of the software development kit have a

@@ -33,7 +33,7 @@ pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
 
 #[derive(Deserialize)]
 #[serde(expecting = "a trajectory")]
-struct Trajectory<'a> {
+struct SavedRun<'a> {
     #[serde(borrow)]
     history: Option<BoundedList<Entry<'a>>>,
     messages: Option<BoundedList<Entry<'a>>>,
@@ -92,7 +92,7 @@ struct Info<'a> {
 }
 
 pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Imported<'a>>, ImportError> {
-    let run: Trajectory<'_> = wire::typed(record.text)?;
+    let run: SavedRun<'_> = wire::typed(record.text)?;
     let (key, list) = match (&run.history, &run.messages) {
         (Some(history), _) => ("history", history),
         (None, Some(messages)) => ("messages", messages),
