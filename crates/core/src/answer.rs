@@ -5,8 +5,11 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
+use crate::import::{Format, stream};
 use crate::json;
+use crate::redact::Redactor;
 use crate::target::{Selection, Target};
+use crate::trace::{ToolCall, ToolResult};
 
 /// Where a program leaves its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -72,12 +75,71 @@ impl AnswerFormat {
         let found = match self {
             Self::Stdout | Self::File(_) => Some(text.to_owned()),
             Self::Json(path) => Some(in_json(path, text)?),
-            Self::ClaudeStream => claude(text)?,
-            Self::CodexExec => codex(text)?,
-            Self::GeminiStream => gemini(text)?,
+            Self::ClaudeStream | Self::CodexExec | Self::GeminiStream => {
+                self.stream().map_or(Ok(None), |format| stream::answer(format, text)).map_err(AnswerError)?
+            }
         };
         let found = found.ok_or_else(|| AnswerError(format!("there is no answer among its events ({self})")))?;
         Ok(found.trim_end().to_owned())
+    }
+
+    /// The format of the events that are printed.
+    fn stream(&self) -> Option<Format> {
+        match self {
+            Self::Stdout | Self::File(_) | Self::Json(_) => None,
+            Self::ClaudeStream => Some(Format::ClaudeCode),
+            Self::CodexExec => Some(Format::Codex),
+            Self::GeminiStream => Some(Format::GeminiCli),
+        }
+    }
+
+    /// What the program says about its own calls; `None` for formats and outputs without an account.
+    pub fn account(&self, text: &str) -> Option<Result<Account, AnswerError>> {
+        let calls = match stream::calls(self.stream()?, text) {
+            Ok(calls) => calls?,
+            Err(error) => return Some(Err(AnswerError(error.message))),
+        };
+        let call = |(call, result): (ToolCall, Option<ToolResult>)| AccountCall {
+            id: call.id,
+            server: call.server,
+            name: call.name,
+            args: call.args,
+            is_error: result.and_then(|result| result.is_error),
+        };
+        Some(Ok(Account { calls: calls.into_iter().map(call).collect() }))
+    }
+}
+
+/// What a program says about its own calls.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Account {
+    pub calls: Vec<AccountCall>,
+}
+
+/// A call that a program says it made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccountCall {
+    pub id: Option<String>,
+    pub server: Option<String>,
+    pub name: String,
+    pub args: Option<Value>,
+    /// Whether it says that the call failed.
+    pub is_error: Option<bool>,
+}
+
+impl Account {
+    /// The same without secrets.
+    #[must_use]
+    pub fn redacted(self, redactor: &Redactor) -> Self {
+        let text = |text: String| redactor.text(&text).into_owned();
+        let call = |call: AccountCall| AccountCall {
+            id: call.id.map(text),
+            server: call.server,
+            name: text(call.name),
+            args: call.args.map(|args| redactor.value(args)),
+            is_error: call.is_error,
+        };
+        Self { calls: self.calls.into_iter().map(call).collect() }
     }
 }
 
@@ -92,64 +154,6 @@ fn in_json(path: &Target, text: &str) -> Result<String, AnswerError> {
         },
         Selection::Nothing { reason, .. } => Err(AnswerError(format!("`{path}` is not in standard output: {reason}"))),
     }
-}
-
-/// The JSON objects of a stream, one a line. Other lines are what programs print besides: they are skipped.
-fn events(text: &str) -> impl Iterator<Item = Value> {
-    text.lines().filter(|line| line.starts_with('{')).filter_map(|line| json::parse(line).ok())
-}
-
-fn word<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
-    value.get(key).and_then(Value::as_str)
-}
-
-/// The text of the `result` event. `--output-format json` prints that event alone.
-fn claude(text: &str) -> Result<Option<String>, AnswerError> {
-    let results = events(text).filter(|event| word(event, "type") == Some("result"));
-    let Some(last) = results.last() else { return Ok(None) };
-    match (word(&last, "result"), word(&last, "subtype")) {
-        (Some(answer), _) => Ok(Some(answer.to_owned())),
-        (None, subtype) => Err(AnswerError(format!("it ended without an answer ({})", subtype.unwrap_or("no reason")))),
-    }
-}
-
-/// The last message of the agent.
-fn codex(text: &str) -> Result<Option<String>, AnswerError> {
-    let mut answer = None;
-    for event in events(text) {
-        match (word(&event, "type"), event.get("item")) {
-            (Some("item.completed"), Some(item)) if word(item, "type") == Some("agent_message") => {
-                answer = word(item, "text").map(str::to_owned);
-            }
-            (Some("turn.failed"), _) => {
-                let why = event.pointer("/error/message").and_then(Value::as_str).unwrap_or("no reason");
-                return Err(AnswerError(format!("its turn failed: {why}")));
-            }
-            _ => {}
-        }
-    }
-    Ok(answer)
-}
-
-/// The assistant's text after the last tool call.
-fn gemini(text: &str) -> Result<Option<String>, AnswerError> {
-    let mut answer: Option<String> = None;
-    for event in events(text) {
-        match (word(&event, "type"), word(&event, "role"), word(&event, "content")) {
-            (Some("message"), Some("assistant"), Some(content)) => {
-                let is_delta = event.get("delta").and_then(Value::as_bool).unwrap_or(false);
-                let so_far = answer.take().filter(|_| is_delta);
-                answer = Some(so_far.map_or_else(|| content.to_owned(), |so_far| so_far + content));
-            }
-            (Some("tool_use" | "tool_result"), ..) => answer = None,
-            (Some("result"), ..) if word(&event, "status") == Some("error") => {
-                let why = event.pointer("/error/message").and_then(Value::as_str).unwrap_or("no reason");
-                return Err(AnswerError(format!("it ended with an error: {why}")));
-            }
-            _ => {}
-        }
-    }
-    Ok(answer)
 }
 
 #[cfg(test)]

@@ -16,11 +16,13 @@ mod bounded_list;
 mod builder;
 mod cassette;
 mod claude_code;
+mod codex;
 mod content;
 mod copy_budget;
 mod duplicates;
 mod envelope;
 mod gemini;
+mod gemini_cli;
 mod inspect;
 mod langchain;
 mod langfuse;
@@ -39,6 +41,7 @@ mod results;
 mod servers;
 mod shape;
 mod spans;
+pub(crate) mod stream;
 mod swe_agent;
 mod tau;
 mod unread_calls;
@@ -104,6 +107,10 @@ words! {
         Openhands = "openhands",
         /// Trajectories of SWE-agent.
         SweAgent = "swe-agent",
+        /// Events and session files of Codex CLI.
+        Codex = "codex",
+        /// Events and session files of Gemini CLI.
+        GeminiCli = "gemini-cli",
         /// The log of `mcptest mock`.
         MockLog = "mock-log",
     }
@@ -134,6 +141,8 @@ impl Format {
             Self::Langsmith => "runs that LangSmith exports",
             Self::Openhands => "events of OpenHands",
             Self::SweAgent => "trajectories of SWE-agent",
+            Self::Codex => "events and session files of Codex CLI",
+            Self::GeminiCli => "events and session files of Gemini CLI",
             Self::MockLog => "the log of `mcptest mock`",
         }
     }
@@ -273,6 +282,8 @@ impl Format {
             Self::Langsmith => langsmith::sniff(shape),
             Self::Openhands => openhands::sniff(shape),
             Self::SweAgent => swe_agent::sniff(shape),
+            Self::Codex => codex::sniff(shape),
+            Self::GeminiCli => gemini_cli::sniff(shape),
             Self::MockLog => mock_log::sniff(shape),
         }?;
         Some(Sniffed { format: self, unit, why })
@@ -299,6 +310,8 @@ impl Format {
                 | Self::OpenaiAgents
                 | Self::Langfuse
                 | Self::Langsmith
+                | Self::Codex
+                | Self::GeminiCli
                 | Self::MockLog
         )
     }
@@ -332,6 +345,8 @@ impl Format {
             | Self::OpenaiAgents
             | Self::Langfuse
             | Self::Langsmith
+            | Self::Codex
+            | Self::GeminiCli
             | Self::MockLog => {
                 let pieces = self.pieces(record.text)?;
                 let mut order: BTreeMap<&str, usize> = BTreeMap::new();
@@ -367,6 +382,8 @@ impl Format {
             Self::OpenaiAgents => openai_agents::split(text),
             Self::Langfuse => langfuse::split(text),
             Self::Langsmith => langsmith::split(text),
+            Self::Codex => Ok(codex::split(text)),
+            Self::GeminiCli => Ok(gemini_cli::split(text)),
             Self::MockLog => Ok(mock_log::split(text)),
             _ => Ok(Vec::new()),
         }
@@ -392,6 +409,8 @@ impl Format {
             Self::OpenaiAgents => openai_agents::join(key, pieces, options),
             Self::Langfuse => spans::join(key, pieces, langfuse::read, options),
             Self::Langsmith => spans::join(key, pieces, langsmith::read, options),
+            Self::Codex => codex::join(key, pieces, options),
+            Self::GeminiCli => gemini_cli::join(key, pieces, options),
             Self::MockLog => mock_log::join(key, pieces, options),
             _ => Ok(Vec::new()),
         }

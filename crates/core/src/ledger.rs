@@ -6,6 +6,7 @@
 //! A model request repeats the whole conversation so far. Its messages, tools and system prompt are therefore kept once, as
 //! [`Blobs`], and a request refers to them: a ledger grows with the conversation, not with its square.
 
+mod account;
 mod derive;
 mod file;
 mod interface;

@@ -267,6 +267,9 @@ impl<'a> Executor<'a> {
         } else {
             self.attempt(planned, state, run)
         };
+        if let Attempt::Traced(evidence) = &attempt.1 {
+            note_program(planned, state, run, evidence);
+        }
         let mut runs = state.runs.lock().unwrap_or_else(PoisonError::into_inner);
         let CellRuns { attempts, settling, .. } = &mut *runs;
         if let Some(slot) = usize::try_from(run - 1).ok().and_then(|run| attempts.get_mut(run)) {
@@ -672,6 +675,15 @@ impl<'a> Executor<'a> {
         let orphans = self.orphans.get(&*planned.file.path)?.get_or_init(|| Orphans::of(planned.file));
         orphans.with(&fingerprint(inputs)).map(str::to_owned)
     }
+}
+
+/// Keeps what the recording of a program says about how it was made, for the report.
+fn note_program(planned: &Planned<'_>, state: &CellState, run: u64, evidence: &Evidence) {
+    let Some(notes) = evidence.trace.program.as_ref().and_then(|program| program.notes.as_ref()) else { return };
+    let runs = usize::try_from(planned.runs).unwrap_or(usize::MAX);
+    let row = planned.cell.row_name(runs, Some(run), None);
+    let mut all = state.notes.lock().unwrap_or_else(PoisonError::into_inner);
+    all.entry(run).or_default().extend(notes.iter().map(|note| format!("{row}: {note}")));
 }
 
 fn evidence(cassette: Cassette) -> Evidence {

@@ -291,7 +291,15 @@ impl ProgramRequest<'_> {
         let ended = if finished.timed_out { Ended::TimedOut } else { Ended::Exit(finished.exit.code()) };
         let clean = |text: &str| redactor.text(text).into_owned();
         let answer = self.answer(finished, cwd).map(|text| clean(&text)).map_err(|why| clean(&why));
-        Ran { ended, answer, output: clean(&last_lines(finished)), duration_ms: finished.duration_ms }
+        // A program that was stopped had not said everything.
+        let stdout = finished.stdout.as_deref().filter(|_| !finished.timed_out);
+        let account = stdout.and_then(|stdout| self.program.answer.account(&String::from_utf8_lossy(stdout)));
+        let account = account.map(|account| match account {
+            Ok(account) => Ok(account.redacted(redactor)),
+            Err(error) => Err(clean(&error.to_string())),
+        });
+        let output = clean(&last_lines(finished));
+        Ran { ended, answer, output, duration_ms: finished.duration_ms, account }
     }
 
     fn answer(&self, finished: &Finished, cwd: Option<&Path>) -> Result<String, String> {

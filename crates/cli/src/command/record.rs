@@ -6,6 +6,7 @@ pub(super) mod servers;
 use std::io::Write;
 use std::path::Path;
 
+use mcptest_core::answer::Account;
 use mcptest_core::diag::{Code, Failure};
 use mcptest_core::ledger::{self, Derived, Ledger, ProgramEnd};
 use mcptest_core::redact::Redactor;
@@ -113,6 +114,7 @@ fn save(
         incomplete: finished.was_stopped.then(|| "it was stopped".to_owned()),
         output: None,
         duration_ms: Some(finished.duration_ms),
+        account: account(typed, finished, redactor),
     };
     let Derived { mut trace, notes, model_unseen, .. } = ledger::trace(ledger, end);
     if model_unseen && typed.model == ModelSide::Required && !finished.was_stopped {
@@ -193,6 +195,16 @@ fn answer(typed: &Record, finished: &Finished) -> Result<Option<String>, Failure
     let text = String::from_utf8_lossy(&bytes);
     let answer = typed.answer.read(&text).map_err(|error| no_answer(&error.to_string()))?;
     Ok((!answer.is_empty()).then_some(answer))
+}
+
+/// What the program says about its own calls. One that was stopped had not said everything.
+fn account(typed: &Record, finished: &Finished, redactor: &Redactor) -> Option<Result<Account, String>> {
+    let stdout = finished.stdout.as_deref().filter(|_| !finished.was_stopped)?;
+    let account = typed.answer.account(&String::from_utf8_lossy(stdout))?;
+    Some(match account {
+        Ok(account) => Ok(account.redacted(redactor)),
+        Err(error) => Err(redactor.text(&error.to_string()).into_owned()),
+    })
 }
 
 fn no_answer(why: &str) -> Failure {

@@ -57,6 +57,8 @@ fn closed_lists_are_completed_and_wrong_words_are_refused_as_before() {
         "langsmith",
         "openhands",
         "swe-agent",
+        "codex",
+        "gemini-cli",
         "mock-log",
     ];
     for command in ["score", "convert"] {
@@ -83,7 +85,7 @@ fn closed_lists_are_completed_and_wrong_words_are_refused_as_before() {
         2,
         "",
         "error[bad-argument]: invalid value 'openai' for '--from <FORMAT>': expected one of: auto, envelope, cassette, openai-chat, \
-         anthropic, claude-code, otlp, tau, openai-responses, langchain, otel, inspect, vercel-ai, pydantic-ai, bedrock, adk, atif, openai-agents, langfuse, langsmith, openhands, swe-agent, mock-log\n\nFor more information, try '--help'.\n",
+         anthropic, claude-code, otlp, tau, openai-responses, langchain, otel, inspect, vercel-ai, pydantic-ai, bedrock, adk, atif, openai-agents, langfuse, langsmith, openhands, swe-agent, codex, gemini-cli, mock-log\n\nFor more information, try '--help'.\n",
     );
     // A path goes with a reporter, and what is explained may be a whole message.
     assert_eq!(

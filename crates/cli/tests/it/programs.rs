@@ -272,3 +272,92 @@ fn a_program_that_hangs_is_stopped_on_time_and_has_failed() {
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     assert!(text(&output).contains("it did not end within 6000 ms and was stopped"), "{}", text(&output));
 }
+
+/// The events of an agent CLI that says it called these tools of the server `desk`, each with its arguments.
+fn events(format: &str, calls: &[(&str, Value, bool)]) -> String {
+    let mut lines: Vec<Value> = Vec::new();
+    for (at, (tool, args, is_good)) in calls.iter().enumerate() {
+        let id = format!("c{at}");
+        match format {
+            "claude-stream" => {
+                let call = json!({ "type": "tool_use", "id": id, "name": format!("mcp__desk__{tool}"), "input": args });
+                let message = json!({ "id": format!("m{at}"), "role": "assistant", "content": [call] });
+                lines.push(json!({ "type": "assistant", "session_id": "s", "message": message }));
+                let answer = json!({ "type": "tool_result", "tool_use_id": id, "content": "x", "is_error": !is_good });
+                let message = json!({ "role": "user", "content": [answer] });
+                lines.push(json!({ "type": "user", "session_id": "s", "message": message }));
+            }
+            "codex-exec" => {
+                let status = if *is_good { "completed" } else { "failed" };
+                let item = json!({
+                    "id": id, "type": "mcp_tool_call", "server": "desk", "tool": tool, "arguments": args, "status": status,
+                });
+                lines.push(json!({ "type": "item.completed", "item": item }));
+            }
+            _ => {
+                let name = format!("mcp_desk_{tool}");
+                lines.push(json!({ "type": "tool_use", "tool_name": name, "tool_id": id, "parameters": args }));
+                let status = if *is_good { "success" } else { "error" };
+                lines.push(json!({ "type": "tool_result", "tool_id": id, "status": status, "output": "x" }));
+            }
+        }
+    }
+    lines.push(match format {
+        "claude-stream" => {
+            json!({ "type": "result", "subtype": "success", "session_id": "s", "result": "I found note 7." })
+        }
+        "codex-exec" => {
+            json!({ "type": "item.completed", "item": { "type": "agent_message", "text": "I found note 7." } })
+        }
+        _ => json!({ "type": "message", "role": "assistant", "content": "I found note 7.", "delta": true }),
+    });
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn what_an_agent_cli_says_about_its_calls_is_held_against_what_was_recorded() {
+    let rain = || json!({ "q": "rain" });
+    let cases: [(Vec<(&str, Value, bool)>, Value); 4] = [
+        (vec![("search", rain(), true)], Value::Null),
+        (
+            vec![("search", rain(), true), ("delete_note", json!({}), true)],
+            json!(["the program reports a call of `delete_note` of server `desk` that was not recorded"]),
+        ),
+        (
+            vec![("search", rain(), false)],
+            json!([
+                "the program reports that the call of `search` of server `desk` failed, but the server answered it"
+            ]),
+        ),
+        (
+            vec![("search", json!({ "q": "snow" }), true)],
+            json!([
+                "the program reports other arguments of `search` of server `desk`: {\"q\":\"snow\"}, recorded {\"q\":\"rain\"}"
+            ]),
+        ),
+    ];
+    let model = model();
+    let cli = root().join("crates/cli/tests/it/programs/cli.py");
+    for format in ["claude-stream", "codex-exec", "gemini-stream"] {
+        for (calls, expected) in &cases {
+            let keys = format!("    answer: {format}\n");
+            let suite = suite(", \"${SUITE_DIR}/events.jsonl\"", &keys, "")
+                .replace("[python3, ", &format!("[python3, {}, ", cli.display()));
+            let here = folder(&suite);
+            here.write("events.jsonl", events(format, calls).as_bytes());
+            let recorded = run(&here, &model, &["--record", "--reporter", "json"]);
+            assert_eq!(recorded.status.code(), Some(0), "{format} {calls:?}: {}", text(&recorded));
+            let written = fs::read_to_string(&recordings(&here)[0]).unwrap();
+            let written: Value = serde_json::from_str(&written).unwrap();
+            assert_eq!(written["trace"]["final_response"], "I found note 7.", "{format}");
+            assert_eq!(written["trace"]["program"]["notes"], *expected, "{format} {calls:?}");
+            let replays = [(); 2].map(|()| run(&here, &model, &[]));
+            assert_eq!(replays[0].stdout, replays[1].stdout);
+            let shown = text(&replays[0]);
+            for note in expected.as_array().into_iter().flatten() {
+                let start = note.as_str().unwrap().split_whitespace().take(4).collect::<Vec<_>>().join(" ");
+                assert!(shown.contains(&start), "{format}: {shown}");
+            }
+        }
+    }
+}

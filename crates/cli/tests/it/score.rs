@@ -305,7 +305,7 @@ hint: paths are relative to the current folder
 error[empty-folder]: none: no .json, .jsonl, .ndjson (plain, .gz or .zst) or .eval file in this folder or below it
 hint: hidden files and folders are skipped; name the file itself
 error[unknown-format]: odd.json: byte 0: unknown format: an object with the keys a, b
-hint: set it with --from: envelope, cassette, openai-chat, anthropic, claude-code, otlp, tau, openai-responses, langchain, otel, inspect, vercel-ai, pydantic-ai, bedrock, adk, atif, openai-agents, langfuse, langsmith, openhands, swe-agent, mock-log
+hint: set it with --from: envelope, cassette, openai-chat, anthropic, claude-code, otlp, tau, openai-responses, langchain, otel, inspect, vercel-ai, pydantic-ai, bedrock, adk, atif, openai-agents, langfuse, langsmith, openhands, swe-agent, codex, gemini-cli, mock-log
 1 trace: 1 not judged
 4 records or inputs could not be read
 ",
@@ -356,7 +356,7 @@ fn formats_are_found_out_file_by_file_and_record_by_record() {
         &["score", "all", "--from", "open-ai"],
         2,
         "",
-        "error[bad-argument]: invalid value 'open-ai' for '--from <FORMAT>': expected one of: auto, envelope, cassette, openai-chat, anthropic, claude-code, otlp, tau, openai-responses, langchain, otel, inspect, vercel-ai, pydantic-ai, bedrock, adk, atif, openai-agents, langfuse, langsmith, openhands, swe-agent, mock-log\n\nFor more information, try '--help'.\n",
+        "error[bad-argument]: invalid value 'open-ai' for '--from <FORMAT>': expected one of: auto, envelope, cassette, openai-chat, anthropic, claude-code, otlp, tau, openai-responses, langchain, otel, inspect, vercel-ai, pydantic-ai, bedrock, adk, atif, openai-agents, langfuse, langsmith, openhands, swe-agent, codex, gemini-cli, mock-log\n\nFor more information, try '--help'.\n",
     );
 }
 

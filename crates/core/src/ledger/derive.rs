@@ -6,15 +6,17 @@
 mod join;
 pub(super) mod mcp;
 mod model;
-mod names;
+pub(super) mod names;
 mod shown;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
+use super::account;
 use super::seen::Seen;
 use super::{Ledger, error_result};
+use crate::answer::Account;
 use crate::import::message::Spent;
 use crate::json;
 use crate::trace::{
@@ -38,6 +40,8 @@ pub struct ProgramEnd {
     /// The last lines that it printed.
     pub output: Option<String>,
     pub duration_ms: Option<u64>,
+    /// What it says about its own calls, or why that cannot be read.
+    pub account: Option<Result<Account, String>>,
 }
 
 /// A trace, and what to say about how it was made.
@@ -55,7 +59,8 @@ pub struct Derived {
 }
 
 /// The trace of a program.
-pub fn trace(ledger: &Ledger, end: ProgramEnd) -> Derived {
+pub fn trace(ledger: &Ledger, mut end: ProgramEnd) -> Derived {
+    let account = end.account.take();
     let mcp = mcp::read(ledger);
     let model = model::read(ledger);
     let names = Names::new(&mcp.tools);
@@ -71,7 +76,13 @@ pub fn trace(ledger: &Ledger, end: ProgramEnd) -> Derived {
     let mut build = Build { ledger, mcp, model, joined, retries, counts, turns: Vec::new(), turn_of: Vec::new() };
     build.turns();
     let (calls, results, seqs) = build.calls(model_unseen);
-    Derived { call_seqs: seqs, ..build.finish(calls, results, end, model_unseen) }
+    let mut derived = Derived { call_seqs: seqs, ..build.finish(calls, results, end, model_unseen) };
+    match account {
+        Some(Ok(account)) => derived.notes.extend(account::differences(&account, &derived.trace, &names)),
+        Some(Err(why)) => derived.notes.push(format!("the program's own account of its calls cannot be read: {why}")),
+        None => {}
+    }
+    derived
 }
 
 struct Build<'l> {

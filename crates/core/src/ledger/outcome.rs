@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use super::{Derived, FaultHit, Ledger, ProgramEnd, derive};
-use crate::answer::AnswerFormat;
+use crate::answer::{Account, AnswerFormat};
 use crate::diag::{Code, RunError};
 use crate::json;
 use crate::suite::{Input, ModelSide, Program};
@@ -30,6 +30,8 @@ pub struct Ran {
     /// The last lines of its output.
     pub output: String,
     pub duration_ms: u64,
+    /// What it says about its own calls, or why that cannot be read.
+    pub account: Option<Result<Account, String>>,
 }
 
 /// The trace of a run, or why the run cannot be judged. `servers` are those of the test, each with whether it is optional.
@@ -40,7 +42,7 @@ pub fn outcome(
     ledger: &Ledger,
     ran: Ran,
 ) -> Result<Derived, RunError> {
-    let Ran { ended, answer, output, duration_ms } = ran;
+    let Ran { ended, answer, output, duration_ms, account } = ran;
     let failed = failure(program, ended, &answer);
     let end = ProgramEnd {
         answer: answer.clone().ok().filter(|answer| !answer.is_empty()),
@@ -52,6 +54,7 @@ pub fn outcome(
         failed,
         incomplete: None,
         duration_ms: Some(duration_ms),
+        account,
     };
     let mut derived = derive::trace(ledger, end);
     let about = About { name, program, ended, output: &output };

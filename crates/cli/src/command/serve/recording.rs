@@ -67,6 +67,7 @@ impl<'scope> Recorded<'scope> {
             output: None,
             incomplete: finish.incomplete.map(|why| redactor.text(&why).into_owned()),
             duration_ms: Some(duration_ms),
+            account: None,
         };
         let Derived { trace, notes, model_unseen, seen, .. } = ledger::trace(&ledger, end);
         // Without a model and without servers there is nothing that a check could be about.

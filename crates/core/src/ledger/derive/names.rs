@@ -7,10 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-/// A server and one of its tools.
-pub(super) type Tool = (String, String);
+use crate::answer::AccountCall;
 
-pub(super) struct Names {
+/// A server and one of its tools.
+pub(in crate::ledger) type Tool = (String, String);
+
+pub(in crate::ledger) struct Names {
     by_name: BTreeMap<String, Vec<Candidate>>,
 }
 
@@ -27,7 +29,7 @@ fn plain(name: &str) -> String {
 }
 
 impl Names {
-    pub(super) fn new(tools: &BTreeSet<Tool>) -> Self {
+    pub(in crate::ledger) fn new(tools: &BTreeSet<Tool>) -> Self {
         let mut by_name: BTreeMap<String, Vec<Candidate>> = BTreeMap::new();
         for tool in tools {
             let (server, name) = (plain(&tool.0), plain(&tool.1));
@@ -46,6 +48,23 @@ impl Names {
             }
         }
         Self { by_name }
+    }
+
+    /// The tool of a server that a program says it called. A name without a server is a tool of its own.
+    pub(in crate::ledger) fn of_account(&self, call: &AccountCall) -> Option<Tool> {
+        let name = match call.server.as_deref() {
+            Some("") => return None,
+            Some(server) => format!("{server}__{}", call.name),
+            None => call.name.clone(),
+        };
+        let meant = self.by_name.get(&plain(&name))?.iter().filter(|meant| meant.has_server);
+        let mut tools: Vec<&Tool> = meant.map(|meant| &meant.tool).collect();
+        tools.dedup();
+        match tools.as_slice() {
+            [tool] => Some((*tool).clone()),
+            // Which one it is cannot be told, or no server has such a tool.
+            _ => None,
+        }
     }
 
     /// The tools that a name in a model's call may mean. A name without a server does not mean a tool that the same request

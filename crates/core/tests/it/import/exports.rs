@@ -18,6 +18,8 @@ fn fixtures() {
         Format::Langsmith,
         Format::Openhands,
         Format::SweAgent,
+        Format::Codex,
+        Format::GeminiCli,
         Format::MockLog,
     ] {
         check_fixtures(format);
@@ -61,6 +63,10 @@ fn formats_are_recognized_by_unique_keys() {
             (Format::Openhands, Unit::Record),
         ),
         (r#"{"history": [{"role": "system", "content": "s", "agent": "main"}]}"#, (Format::SweAgent, Unit::Record)),
+        (r#"{"type": "turn.started"}"#, (Format::Codex, Unit::Piece)),
+        (r#"{"timestamp": "t", "type": "session_meta", "payload": {"id": "a"}}"#, (Format::Codex, Unit::Piece)),
+        (r#"{"type": "init", "timestamp": "t", "session_id": "a", "model": "m"}"#, (Format::GeminiCli, Unit::Piece)),
+        (r#"{"sessionId": "a", "projectHash": "b", "startTime": "t"}"#, (Format::GeminiCli, Unit::Piece)),
         (r#"{"seq": 1, "direction": "in", "raw": "x"}"#, (Format::MockLog, Unit::Piece)),
         // Phoenix and MLflow write spans inside of a document.
         (

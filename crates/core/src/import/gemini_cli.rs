@@ -1,0 +1,43 @@
+//! Gemini CLI: the events of `gemini -o stream-json`, and its session files.
+//!
+//! Names of tools are `mcp_SERVER_TOOL`. Which part is the server cannot be told from the name, so names are kept as they are.
+
+mod events;
+mod session;
+
+use std::borrow::Cow;
+
+use super::shape::Shape;
+use super::{ImportError, Imported, Options, Piece, Unit};
+
+pub(super) use events::answer;
+
+pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
+    let kind = shape.text("type");
+    let why = match kind.as_deref() {
+        Some("init") if shape.has(&["session_id", "model", "timestamp"]) => "it is an event `init`",
+        Some("tool_use") if shape.has(&["tool_name", "tool_id"]) => "it is an event `tool_use`",
+        Some("tool_result") if shape.has(&["tool_id", "status"]) => "it is an event `tool_result`",
+        Some("result") if shape.has(&["status", "stats"]) => "it is an event `result` with `stats`",
+        Some("gemini") if shape.has(&["id", "timestamp", "content"]) => "it is a message of the type `gemini`",
+        _ if shape.has(&["sessionId", "projectHash", "startTime"]) => "it has `sessionId` and `projectHash`",
+        _ => return None,
+    };
+    Some((Unit::Piece, why.into()))
+}
+
+pub(super) fn split(text: &str) -> Vec<Piece<'_>> {
+    vec![Piece { key: "".into(), text: text.into() }]
+}
+
+pub(super) fn join(_: &str, pieces: &[&str], options: &Options) -> Result<Vec<Imported<'static>>, ImportError> {
+    let is_event = |piece: &&&str| {
+        let kind = Shape::of(piece).and_then(|shape| shape.text("type").map(Cow::into_owned));
+        matches!(kind.as_deref(), Some("init" | "message" | "tool_use" | "tool_result" | "result"))
+    };
+    if pieces.iter().any(|piece| is_event(&piece)) {
+        events::join(pieces, options)
+    } else {
+        session::join(pieces, options)
+    }
+}
