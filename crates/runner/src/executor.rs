@@ -434,7 +434,7 @@ impl<'a> Executor<'a> {
         {
             let hint = rename_hint(planned, &former).map_or_else(String::new, |hint| format!("; {hint}"));
             let note = format!("{}: it ran its script; {}{hint}", planned.cell.test.name, recorded_as(&former));
-            state.notes.lock().unwrap_or_else(PoisonError::into_inner).insert(run, vec![note]);
+            state.note(run, vec![note]);
         }
         let attempt = match self.go_live(planned, prepared, state, run) {
             Ok(Some(attempt)) => Attempt::Traced(attempt),
