@@ -55,7 +55,7 @@ pub(crate) struct Init {
     #[arg(long, value_name = "HOW", requires = "from_agent", help_heading = "The agent")]
     pub(crate) input: Option<String>,
 
-    /// Where its answer is: stdout, file:PATH, json:PATH, or the stream of an agent CLI. Default: stdout
+    /// Where its answer is, as in `mcptest record`: stdout, a file, a path in JSON, or a stream. Default: stdout
     #[arg(long, value_name = "FORMAT", requires = "from_agent", help_heading = "The agent")]
     pub(crate) answer: Option<String>,
 

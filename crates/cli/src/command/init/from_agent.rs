@@ -133,7 +133,7 @@ impl<'a> Typed<'a> {
     fn text(&self, gates: &str) -> String {
         let mut out: String = ABOUT.iter().map(|line| yaml::comment(0, line)).collect();
         let block = |name: &str, real: &Real| {
-            let lines: String = real.lines.iter().map(|line| format!("    {line}\n")).collect();
+            let lines: String = real.lines.iter().flat_map(|line| ["    ", line, "\n"]).collect();
             format!("  {name}:\n{lines}")
         };
         if !self.servers.is_empty() {
@@ -199,7 +199,7 @@ fn passed(row: Row) -> Result<Trace, Failure> {
     let trace = row.trace.ok_or_else(|| Failure::error((), "the agent was not run"))?;
     if let Some(why) = trace.program.as_ref().and_then(|program| program.failed.as_deref()) {
         let output = trace.program.as_ref().and_then(|program| program.output.as_deref()).unwrap_or_default();
-        let printed: String = output.lines().map(|line| format!("\n  {line}")).collect();
+        let printed: String = output.lines().flat_map(|line| ["\n  ", line]).collect();
         let printed =
             if printed.is_empty() { "; it printed nothing".to_owned() } else { format!("; its last lines:{printed}") };
         let hint =

@@ -21,8 +21,8 @@ fn each_mistake_is_answered_with_what_to_change() {
         let part = |line: &str, label: &str| line.strip_prefix(label).unwrap().to_owned();
         let (words, keys) = (part(words, "words:"), part(keys, "keys:"));
         let program: String =
-            keys.split(';').filter(|key| !key.trim().is_empty()).map(|key| format!("   {key}\n")).collect();
-        let all: String = words.split_whitespace().map(|word| format!(", {word}")).collect();
+            keys.split(';').filter(|key| !key.trim().is_empty()).flat_map(|key| ["   ", key, "\n"]).collect();
+        let all: String = words.split_whitespace().flat_map(|word| [", ", word]).collect();
         let mut suite = suite(&all, &program, "");
         if name == "wrong command" {
             suite = suite.replace("[python3,", "[pyton3,");
