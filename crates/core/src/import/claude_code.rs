@@ -127,7 +127,7 @@ pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<
 /// The text of the `result` event. `--output-format json` prints that event alone.
 pub(super) fn answer(events: &[&str]) -> Result<Option<String>, String> {
     let lines = events.iter().filter_map(|event| wire::typed::<line::Line<'_>>(event).ok());
-    let Some(last) = lines.filter(|line| line.kind.as_deref() == Some("result")).last() else { return Ok(None) };
+    let Some(last) = lines.rev().find(|line| line.kind.as_deref() == Some("result")) else { return Ok(None) };
     match last.result.and_then(wire::name) {
         Some(answer) => Ok(Some(answer)),
         None => Err(format!("it ended without an answer ({})", last.subtype.as_deref().unwrap_or("no reason"))),

@@ -19,8 +19,11 @@ pub(crate) fn answer(format: Format, text: &str) -> Result<Option<String>, Strin
     }
 }
 
+/// Calls, each with its result where that is known.
+pub(crate) type Calls = Vec<(ToolCall, Option<ToolResult>)>;
+
 /// Every call that the CLI says it made, of sub-agents too, with how it went. `None` if it prints no account.
-pub(crate) fn calls(format: Format, text: &str) -> Result<Option<Vec<(ToolCall, Option<ToolResult>)>>, ImportError> {
+pub(crate) fn calls(format: Format, text: &str) -> Result<Option<Calls>, ImportError> {
     let mut pieces = Vec::new();
     for event in events(text) {
         pieces.extend(format.split(event)?);

@@ -1,5 +1,6 @@
 //! The session files of Codex.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
@@ -130,7 +131,7 @@ impl<'o> Session<'o> {
 
     fn line(&mut self, kind: &str, payload: Option<&RawValue>, at: usize) -> Result<(), ImportError> {
         let Some(payload) = payload else { return Ok(()) };
-        let word = |key: &str| Shape::of(payload.get()).and_then(|shape| shape.text(key)).map(|text| text.into_owned());
+        let word = |key: &str| Shape::of(payload.get()).and_then(|shape| shape.text(key)).map(Cow::into_owned);
         match kind {
             "session_meta" => {
                 self.id = self.id.take().or_else(|| word("id"));
