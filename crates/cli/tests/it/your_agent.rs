@@ -107,7 +107,7 @@ fn the_agent_runs_again_without_a_key_and_a_broken_prompt_is_found() {
     let output = run(&here, &[], &line);
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
     let words: Vec<String> = text(&output).split_whitespace().map(str::to_owned).collect();
-    let found = "the first difference is at /messages/0/content";
+    let found = "first difference: /messages/0/content";
     assert!(words.join(" ").contains(found), "{}", text(&output));
     // Recorded again, the gates fail.
     let output = record(&here, &["run", "--record", "support.yml", "--filter", "refunds an order"]);
