@@ -27,7 +27,7 @@ pub(super) fn explain(asked: &str, page: &mut Page) {
     page.text("With `workspace`, its own tools are on. These lines differ:");
     let without = |sign: &str, lines: &str, others: &str| -> String {
         let differ = lines.lines().filter(|line| !others.lines().any(|other| other == *line));
-        differ.map(|line| format!("{sign} {line}\n")).collect()
+        differ.map(|line| format!("{sign} {line}\n")).collect::<Vec<_>>().concat()
     };
     page.code(&(without("-", &isolated, &workspace) + &without("+", &workspace, &isolated)));
     page.text(
@@ -44,10 +44,10 @@ fn keys(program: &Program) -> String {
     }
     if !program.files.is_empty() {
         let files = program.files.iter().map(|(path, text)| {
-            let lines = written(text).lines().map(|line| format!("    {line}\n")).collect::<String>();
+            let lines = written(text).lines().map(|line| format!("    {line}\n")).collect::<Vec<_>>().concat();
             format!("  {}: |\n{lines}", scalar(path))
         });
-        out += &format!("files:\n{}", files.collect::<String>());
+        out += &format!("files:\n{}", files.collect::<Vec<_>>().concat());
     }
     if let Some(cwd) = &program.cwd {
         out += &format!("cwd: {}\n", scalar(&written(cwd)));
@@ -57,17 +57,21 @@ fn keys(program: &Program) -> String {
         None => format!("  - {}\n", scalar(&part.path)),
         Some(pattern) => format!("  - {{ path: {}, pattern: {} }}\n", scalar(&part.path), scalar(pattern)),
     });
-    out + &format!("ignore_request:\n{}", ignored.collect::<String>())
+    out + &format!("ignore_request:\n{}", ignored.collect::<Vec<_>>().concat())
 }
 
 fn map(values: &BTreeMap<String, Template>) -> String {
-    values.iter().map(|(name, value)| format!("  {name}: {}\n", scalar(&written(value)))).collect()
+    values.iter().map(|(name, value)| format!("  {name}: {}\n", scalar(&written(value)))).collect::<Vec<_>>().concat()
 }
 
 fn list(values: &[Template]) -> String {
     let items: Vec<String> = values.iter().map(|value| scalar(&written(value))).collect();
     let line = format!(" [{}]", items.join(", "));
-    if line.len() <= WIDTH { line } else { items.iter().map(|item| format!("\n  - {item}")).collect() }
+    if line.len() <= WIDTH {
+        line
+    } else {
+        items.iter().map(|item| format!("\n  - {item}")).collect::<Vec<_>>().concat()
+    }
 }
 
 fn written(template: &Template) -> String {
