@@ -1,5 +1,6 @@
 //! Reporters: each renders one stream of events to standard output or a file.
 
+mod comparison;
 mod detail;
 mod evidence;
 mod file;
@@ -35,10 +36,11 @@ use mcptest_core::event::Event;
 use mcptest_core::report::Report;
 use mcptest_runner::file::Trust;
 
+pub(crate) use self::comparison::{Compared, Named};
 use self::html::Page;
 use self::pretty::Pretty;
 use self::style::Output;
-pub(crate) use self::style::{Color, Compared, Style, Verbosity};
+pub(crate) use self::style::{Color, Style, Verbosity};
 use crate::console::{Stream, printed};
 use crate::input;
 
@@ -241,15 +243,14 @@ impl Reporter {
     }
 
     /// Writes the rest.
-    fn finish(&mut self, report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    fn finish(&mut self, report: &Report, compared: Option<&Compared>, out: &mut dyn Write) -> io::Result<()> {
         if let Some(pretty) = &mut self.pretty {
-            self.text.push_str(&pretty.finish(report, style));
+            self.text.push_str(&pretty.finish(report, compared));
         }
         out.write_all(self.text.as_bytes())?;
         if let Some(page) = &self.page {
             page.write(report, out)?;
         }
-        let compared = style.compared.as_ref();
         match self.choice.kind {
             Kind::Pretty | Kind::Html => Ok(()),
             Kind::Json => json::write(report, out),
@@ -302,8 +303,8 @@ impl<'a> Reporters<'a> {
         self.all.iter().any(|reporter| reporter.choice.kind == kind)
     }
 
-    /// Finishes every report. The others are written even if one cannot be.
-    pub(crate) fn finish(mut self, report: &Report) -> Vec<Failure> {
+    /// Finishes every report, with what changed since an older one. The others are written even if one cannot be.
+    pub(crate) fn finish(mut self, report: &Report, compared: Option<&Compared>) -> Vec<Failure> {
         let mut unwritten = Vec::new();
         let style = &self.style;
         for reporter in &mut self.all {
@@ -312,7 +313,7 @@ impl<'a> Reporters<'a> {
                 None => put(&mut self.out, &mut self.closed, |out| {
                     out.allow_commands(reporter.choice.kind == Kind::Github);
                     let mut buffer = BufWriter::new(&mut *out);
-                    reporter.finish(report, style, &mut buffer)?;
+                    reporter.finish(report, compared, &mut buffer)?;
                     buffer.flush()?;
                     drop(buffer);
                     out.allow_commands(false);
@@ -322,12 +323,12 @@ impl<'a> Reporters<'a> {
                 Some(path) => unwritten.extend(to_file(&path, style.trust, |out| {
                     let mut out = Stream::new(out);
                     out.allow_commands(reporter.choice.kind == Kind::Github);
-                    reporter.finish(report, style, &mut out)
+                    reporter.finish(report, compared, &mut out)
                 })),
             }
         }
         if let Some(path) = style.step_summary.as_deref().filter(|_| self.has(Kind::Github)) {
-            let text = |room| markdown::text(report, style.compared.as_ref(), room);
+            let text = |room| markdown::text(report, compared, room);
             let appended = file::append(path, STEP_SUMMARY, text).err();
             unwritten.extend(appended.map(|error| self::unwritten(path, &error)));
         }

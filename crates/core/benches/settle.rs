@@ -1,7 +1,7 @@
 //! The error of runs that stop early, by simulation: `cargo bench -p mcptest-core --bench settle`.
 //!
-//! Eight runs go at once, and failing runs take longer than passing ones, as they do in life: a rule that counts runs in the
-//! order in which they end would stop on too many passes. 100,000 tests are simulated per rate. The share of tests that are
+//! Eight runs go at once, none more than eight ahead of the first that has not ended, and failing runs take longer than passing
+//! ones, as they do in life: a rule that counts runs in the order in which they end would stop on too many passes. 100,000 tests are simulated per rate. The share of tests that are
 //! settled wrongly must not exceed the stated error. The mean number of runs is printed next to the fixed number of runs that
 //! gives the same agent the same chance to pass.
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
@@ -74,7 +74,8 @@ fn simulate(rate: f64, limits: &[(u64, Option<u64>)], random: &mut Random, tally
         // The slot that is free first.
         slots.sort_unstable();
         let Some(at) = slots.iter().position(|(_, run)| run.is_some()).filter(|_| {
-            settled.is_some() || outcomes.len() as u64 == MAX || slots.iter().all(|(_, run)| run.is_some())
+            let is_full = slots.iter().all(|(_, run)| run.is_some()) || outcomes.len() >= prefix + AT_ONCE;
+            settled.is_some() || outcomes.len() as u64 == MAX || is_full
         }) else {
             if settled.is_some() || outcomes.len() as u64 == MAX {
                 break;

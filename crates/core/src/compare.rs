@@ -11,6 +11,7 @@ pub use lines::{LinesError, ScoreLines};
 pub use side::{RunFacts, Side, TestRuns};
 
 use crate::eval::reliability::{Confidence, wilson_interval};
+use crate::report::RowVerdict;
 use crate::stats::{Stratum, fisher, holm, mcnemar, newcombe, pooled, pooled_difference};
 use crate::trace::words;
 
@@ -38,6 +39,8 @@ pub struct CompareOptions {
     pub margin: Option<f64>,
     /// Price of a million input and output tokens.
     pub price: Option<(f64, f64)>,
+    /// Also compare each model by itself, where both sides have several.
+    pub by_model: bool,
 }
 
 /// Passes of one side.
@@ -50,6 +53,12 @@ pub struct Passes {
 }
 
 impl Passes {
+    /// Those of two tests together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self { passed: self.passed + other.passed, runs: self.runs + other.runs }
+    }
+
     /// The Wilson interval at 95 %, from 0 to 1.
     pub fn interval(self) -> (f64, f64) {
         wilson_interval(self.passed, self.runs, Confidence::P95.exact_z())
@@ -89,6 +98,26 @@ pub struct Drift {
     pub shapes: Vec<Shift>,
     /// Refusals, where their number changed.
     pub refusals: Option<(u64, u64)>,
+    /// Gates over all runs whose verdict changed.
+    pub gates: Vec<GateShift>,
+}
+
+/// A gate over all runs whose verdict changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GateShift {
+    /// The gate.
+    pub name: String,
+    /// The verdict before.
+    pub old: RowVerdict,
+    /// The verdict after.
+    pub new: RowVerdict,
+}
+
+impl GateShift {
+    /// Whether it passed before and does not any more.
+    pub fn is_worse(&self) -> bool {
+        self.old == RowVerdict::Pass && self.new.is_bad()
+    }
 }
 
 impl Drift {
@@ -129,6 +158,34 @@ pub struct TestComparison {
     pub notes: Vec<String>,
 }
 
+impl TestComparison {
+    /// Whether no run of either side has a verdict.
+    pub fn is_unjudged(&self) -> bool {
+        self.old.runs == 0 && self.new.runs == 0
+    }
+}
+
+/// The tests of one model on both sides.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelComparison {
+    /// The model.
+    pub model: String,
+    /// How many tests both sides have.
+    pub tests: usize,
+    /// Before.
+    pub old: Passes,
+    /// After.
+    pub new: Passes,
+    /// The p-value over its tests; none if no test can be compared.
+    pub p_value: Option<f64>,
+    /// The same adjusted by Holm for the number of models.
+    pub adjusted: Option<f64>,
+    /// What it says.
+    pub outcome: Outcome,
+    /// Whether its paths, tools, arguments, refusals or gates over runs changed.
+    pub has_drift: bool,
+}
+
 /// Two sides compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
@@ -138,6 +195,8 @@ pub struct Comparison {
     pub pooled: Option<f64>,
     /// The difference of the rates over all tests, with its 90 % interval.
     pub difference: Option<(f64, f64, f64)>,
+    /// Each model by itself, where that was asked for and there are several.
+    pub models: Vec<ModelComparison>,
     /// Every test of both sides, in the order of the new one.
     pub tests: Vec<TestComparison>,
     /// Tests that only the old side has.
@@ -157,7 +216,7 @@ impl Comparison {
             Some((lost, _)) => !lost.is_empty(),
             None => test.old.runs > 0 && test.old.passed == test.old.runs && test.new.passed < test.new.runs,
         };
-        self.tests.iter().any(flipped)
+        self.tests.iter().any(|test| flipped(test) || test.drift.gates.iter().any(GateShift::is_worse))
     }
 
     /// Whether anything changed except numbers per run.
@@ -205,19 +264,60 @@ pub fn compare(old: &Side, new: &Side, options: &CompareOptions) -> Comparison {
     let p_value = (!strata.is_empty()).then(|| pooled(&strata));
     let rates: Vec<_> = tests.iter().map(|test| (counts(test.old), counts(test.new))).collect();
     let difference = pooled_difference(&rates, Confidence::P90.exact_z());
-    let outcome = overall(&tests, p_value, difference, options.margin);
+    let models = if options.by_model { by_model(old, new, options) } else { Vec::new() };
+    let outcome = match overall(&tests, p_value, difference, options.margin) {
+        // Models that did not change do not outweigh one that did.
+        _ if models.iter().any(|model| model.outcome == Outcome::Regressed) => Outcome::Regressed,
+        outcome => outcome,
+    };
     let all = |side: fn(&(&TestRuns, &TestRuns)) -> Vec<RunFacts>| pairs.iter().flat_map(side).collect::<Vec<_>>();
     let measures = measures(&all(|(old, _)| old.runs.clone()), &all(|(_, new)| new.runs.clone()), options);
     Comparison {
         outcome,
         pooled: p_value,
         difference,
+        models,
         tests,
         gone: gone.iter().map(|test| full(old, test)).collect(),
         added: added.iter().map(|test| full(new, test)).collect(),
         measures,
         notes,
     }
+}
+
+/// Compares the tests of each model that both sides have, if there are several.
+fn by_model(old: &Side, new: &Side, options: &CompareOptions) -> Vec<ModelComparison> {
+    let models = |side: &Side| side.tests.iter().map(|test| test.model.clone()).collect::<BTreeSet<String>>();
+    let shared: Vec<String> = models(old).intersection(&models(new)).cloned().collect();
+    if shared.len() < 2 {
+        return Vec::new();
+    }
+    let of = |side: &Side, model: &str| Side {
+        tests: side.tests.iter().filter(|test| test.model == model).cloned().collect(),
+        notes: Vec::new(),
+    };
+    let options = CompareOptions { by_model: false, ..*options };
+    let alone: Vec<Comparison> =
+        shared.iter().map(|model| compare(&of(old, model), &of(new, model), &options)).collect();
+    let p_values: Vec<f64> = alone.iter().filter_map(|found| found.pooled).collect();
+    let mut adjusted = holm(&p_values).into_iter();
+    let models = shared.into_iter().zip(alone).map(|(model, found)| {
+        let adjusted = found.pooled.and_then(|_| adjusted.next());
+        let sum = |side: fn(&TestComparison) -> Passes| {
+            found.tests.iter().map(side).fold(Passes { passed: 0, runs: 0 }, Passes::plus)
+        };
+        ModelComparison {
+            model,
+            tests: found.tests.len(),
+            old: sum(|test| test.old),
+            new: sum(|test| test.new),
+            p_value: found.pooled,
+            adjusted,
+            outcome: overall(&found.tests, adjusted, found.difference, options.margin),
+            has_drift: found.tests.iter().any(|test| !test.drift.is_empty()),
+        }
+    });
+    models.collect()
 }
 
 fn counts(passes: Passes) -> (u64, u64) {
@@ -248,23 +348,28 @@ fn matched<'a>(
     let mut is_taken = vec![false; old.tests.len()];
     let mut loosely = 0;
     for (step, key) in keys.into_iter().enumerate() {
-        // A key that several tests of a side share matches nothing.
-        let mut olds: BTreeMap<_, Option<usize>> = BTreeMap::new();
+        let mut both: BTreeMap<_, (Vec<usize>, Vec<usize>)> = BTreeMap::new();
         for (at, test) in old.tests.iter().enumerate().filter(|(at, _)| !is_taken[*at]) {
-            olds.entry(key(test)).and_modify(|known| *known = None).or_insert(Some(at));
+            both.entry(key(test)).or_default().0.push(at);
         }
-        let mut news: BTreeMap<_, usize> = BTreeMap::new();
-        for (_, test) in new.tests.iter().enumerate().filter(|(at, _)| partner[*at].is_none()) {
-            *news.entry(key(test)).or_default() += 1;
+        for (at, test) in new.tests.iter().enumerate().filter(|(at, _)| partner[*at].is_none()) {
+            both.entry(key(test)).or_default().1.push(at);
         }
-        for (at, test) in new.tests.iter().enumerate() {
-            if partner[at].is_none()
-                && news.get(&key(test)) == Some(&1)
-                && let Some(Some(found)) = olds.get(&key(test))
-            {
-                partner[at] = Some(*found);
-                is_taken[*found] = true;
-                loosely += usize::from(step >= 2);
+        for ((suite, name, _), (olds, news)) in both {
+            // Tests of the same name match in order if both sides have as many of them, else it is unknown which is which.
+            if olds.len() == news.len() && (olds.len() == 1 || step == 0) {
+                for (found, at) in olds.into_iter().zip(news) {
+                    partner[at] = Some(found);
+                    is_taken[found] = true;
+                    loosely += usize::from(step >= 2);
+                }
+            } else if step == 0 && !olds.is_empty() && !news.is_empty() {
+                let place = if suite.is_empty() { String::new() } else { format!(", in {suite}") };
+                notes.push(format!(
+                    "`{name}`{place} is there {} times before and {} after, so it is not compared",
+                    olds.len(),
+                    news.len()
+                ));
             }
         }
     }
@@ -287,8 +392,8 @@ fn one(old: &TestRuns, new: &TestRuns, name: String, options: &CompareOptions) -
         Passes { passed, runs }
     };
     let (before, after) = (passes(old), passes(new));
-    let flips = flips(old, new);
     let is_known = before.runs > 0 && after.runs > 0;
+    let flips = is_known.then(|| flips(old, new)).flatten();
     let p_value = is_known.then(|| match &flips {
         Some((lost, gained)) => mcnemar(lost.len() as u64, gained.len() as u64),
         None => fisher(counts(before), counts(after)),
@@ -297,9 +402,12 @@ fn one(old: &TestRuns, new: &TestRuns, name: String, options: &CompareOptions) -
     if old.checks != new.checks && !old.checks.is_empty() && !new.checks.is_empty() {
         let (old, new) = (old.checks.join(", "), new.checks.join(", "));
         notes.push(format!("judged by other checks: {old} before, {new} after"));
+    } else if old.rules.is_some() && new.rules.is_some() && old.rules != new.rules {
+        notes.push("judged by other rules: the assertions or gates were edited in between".to_owned());
     }
     if before.runs != after.runs {
-        notes.push(format!("{} judged runs before, {} after", before.runs, after.runs));
+        let runs = if before.runs == 1 { "run" } else { "runs" };
+        notes.push(format!("{} judged {runs} before, {} after", before.runs, after.runs));
     }
     TestComparison {
         suite: new.suite.clone(),
@@ -329,16 +437,16 @@ fn flips(old: &TestRuns, new: &TestRuns) -> Option<(Vec<String>, Vec<String>)> {
         }
         Some(out)
     };
-    let (old, mut left) = (judged(old)?, judged(new)?);
-    let (mut lost, mut gained) = (Vec::new(), Vec::new());
-    for (id, before) in old {
-        match (before, left.remove(&id)?) {
-            (true, false) => lost.push(id),
-            (false, true) => gained.push(id),
-            _ => {}
-        }
+    let (before, after) = (judged(old)?, judged(new)?);
+    if !before.keys().eq(after.keys()) {
+        return None;
     }
-    left.is_empty().then_some((lost, gained))
+    let flipped = |passed: bool| {
+        let ids = new.runs.iter().filter_map(|run| run.id.as_ref());
+        let is_flipped = |id: &&String| before.get(*id) == Some(&!passed) && after.get(*id) == Some(&passed);
+        ids.filter(is_flipped).cloned().collect::<Vec<String>>()
+    };
+    Some((flipped(false), flipped(true)))
 }
 
 fn stratum(test: &TestComparison) -> Stratum {
@@ -381,7 +489,7 @@ fn overall(
     } else {
         let is_same = match margin {
             Some(margin) => -margin <= low && high <= margin,
-            None => tests.iter().all(|test| test.outcome == Outcome::Same),
+            None => tests.iter().all(|test| test.outcome == Outcome::Same || test.is_unjudged()),
         };
         if is_same { Outcome::Same } else { Outcome::Inconclusive }
     }
@@ -419,16 +527,20 @@ fn drift(old: &TestRuns, new: &TestRuns) -> Drift {
     let knows_shapes = |test: &TestRuns| !test.shapes.is_empty() || test.tools.is_empty();
     let knows_paths = |test: &TestRuns| test.runs.iter().any(|run| run.path.is_some());
     let knows_both = knows_paths(old) && knows_paths(new);
-    let counted = |counts: &BTreeMap<String, u64>| -> BTreeMap<String, u64> { counts.clone() };
+    let gate = |(name, old): (&String, &RowVerdict)| {
+        let new = *new.gates.get(name).filter(|new| *new != old)?;
+        Some(GateShift { name: name.clone(), old: *old, new })
+    };
     Drift {
         paths: if knows_both { shifts(&owned(old.path_counts()), &owned(new.path_counts())) } else { Vec::new() },
-        tools: if knows_both { shifts(&counted(&old.tools), &counted(&new.tools)) } else { Vec::new() },
+        tools: if knows_both { shifts(&old.tools, &new.tools) } else { Vec::new() },
         shapes: if knows_both && knows_shapes(old) && knows_shapes(new) {
             shifts(&old.shapes, &new.shapes)
         } else {
             Vec::new()
         },
         refusals: (refusals.0 != refusals.1).then_some(refusals),
+        gates: old.gates.iter().filter_map(gate).collect(),
     }
 }
 

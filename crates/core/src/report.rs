@@ -1,7 +1,6 @@
 //! The rows of a report and the one fold that counts them. Every reporter reads the same rows and the same counts.
 
 mod cell;
-mod compare;
 mod grid;
 mod paths;
 mod read;
@@ -16,8 +15,6 @@ use crate::event::Event;
 use crate::judge::{CheckResult, Receipt};
 use crate::trace::{Trace, words};
 pub use cell::{Attempt, Cell, Evidence};
-pub(crate) use compare::plain;
-pub use compare::{Baseline, Change, Changes, Rate};
 pub use grid::{GridCell, GridLine, grid};
 pub use paths::{Branch, Paths, way};
 pub use read::{ReportError, read};
@@ -134,6 +131,9 @@ pub struct Row {
     /// The run was written to a cassette and can be replayed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub recorded: bool,
+    /// A digest of the assertions and gates that a run was judged by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rules: Option<String>,
     /// The run, from 1; none for a gate over runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<u64>,
@@ -209,6 +209,7 @@ impl Row {
             verdict: RowVerdict::Pass,
             origin: None,
             recorded: false,
+            rules: None,
             edited: false,
             checks: Vec::new(),
             error: None,

@@ -237,6 +237,8 @@ pub struct AgentTest {
     pub inject: Vec<usize>,
     pub expect: Vec<Assertion>,
     pub gates: Gates,
+    /// A digest of the assertions and gates as written: runs with another one were judged by other rules.
+    pub rules: String,
     /// Environment variables that affect which recording is used or how it is checked, and that were not read. Such a test has
     /// no checks and cannot be evaluated.
     pub unread: BTreeSet<String>,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError, mpsc};
 use std::thread;
 
 use mcptest_core::diag::{Code, RunError, shell_word};
@@ -111,6 +111,8 @@ struct CellState {
     /// Set by the first run.
     prepared: OnceLock<Result<Prepared, RunError>>,
     runs: Mutex<CellRuns>,
+    /// A run of it ended, so that further ones may begin.
+    ended: Condvar,
     left: AtomicUsize,
     /// Runs whose recordings have the old format.
     old: AtomicUsize,
@@ -145,9 +147,14 @@ struct Settling {
 }
 
 impl Settling {
+    /// Whether no further run is needed.
+    fn is_over(&self) -> bool {
+        self.settled.is_some() || self.is_broken
+    }
+
     /// Counts runs that have ended, up to the first that has not.
     fn advance(&mut self, attempts: &[Option<Attempted>], cell: &Cell<'_>, rule: &Requirement) {
-        while self.settled.is_none() && !self.is_broken {
+        while !self.is_over() {
             let next = usize::try_from(self.runs).ok().and_then(|at| attempts.get(at)?.as_ref());
             match next {
                 None => return,
@@ -193,6 +200,7 @@ pub fn execute(plan: &[Planned<'_>], options: &Options<'_>, events: &mut dyn FnM
                 started: 0,
                 settling: Settling::default(),
             }),
+            ended: Condvar::new(),
             left: AtomicUsize::new(runs),
             old: AtomicUsize::new(0),
             notes: Mutex::default(),
@@ -279,11 +287,13 @@ impl<'a> Executor<'a> {
             settling.advance(attempts, &planned.cell, rule);
         }
         drop(runs);
+        state.ended.notify_all();
         self.end(planned, state)
     }
 
     /// Whether a run of a cell that stops early begins. None does once it is settled, except those before one that has begun:
-    /// which runs count must not depend on how long each takes.
+    /// which runs count must not depend on how long each takes. A run waits until it is at most as far ahead of the first that
+    /// has not ended as there are runs at once: what is learned from that one may make it superfluous, and runs cost money.
     fn begins(&self, planned: &Planned<'_>, state: &CellState, run: u64) -> bool {
         let prepared = state.prepared.get_or_init(|| self.prepare(planned));
         let runs_again = matches!(self.options.mode, Mode::Rerun { .. });
@@ -295,8 +305,12 @@ impl<'a> Executor<'a> {
         }
         let is_replay = prepared.as_ref().is_ok_and(|prepared| prepared.replays);
         let mut runs = state.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_over = (runs.settling.settled.is_some() || runs.settling.is_broken) && !is_replay;
-        if is_over && run > runs.started {
+        let ahead = self.options.jobs.max(1) as u64;
+        // Runs are taken in order, so the first that has not ended never waits.
+        while !is_replay && !runs.settling.is_over() && run > runs.settling.runs + ahead {
+            runs = state.ended.wait(runs).unwrap_or_else(PoisonError::into_inner);
+        }
+        if !is_replay && runs.settling.is_over() && run > runs.started {
             return false;
         }
         runs.started = runs.started.max(run);

@@ -20,11 +20,11 @@ use clap::{Args, Subcommand, ValueEnum};
     verbatim_doc_comment,
     after_help = "\
 Cassettes have no verdicts of their own: --suite judges both sides by the checks of a suite. Without it
-only what the runs did is compared. Intervals of rates are Wilson's at 95 %, those of differences are at
+only what the runs did is compared, with --fail-on drift or none. Intervals of rates are Wilson's at 95 %, those of differences are at
 90 %, so that a difference within --margin is shown at 5 % (two one-sided tests).
 
 Exit codes: 0 nothing of what --fail-on names happened, 1 it did, 2 a side cannot be read, or the two
-have no test in common.
+have no test in common, or no test in common has a verdict.
 
 Examples:
   mcptest compare main.json branch.json
@@ -33,11 +33,11 @@ Examples:
   mcptest compare main.json branch.json --margin 5 --price 3,15"
 )]
 pub(crate) struct Compare {
-    /// The older runs
+    /// The older runs, or - for standard input
     #[arg(value_name = "OLD")]
     pub(crate) old: PathBuf,
 
-    /// The newer runs
+    /// The newer runs, or - for standard input
     #[arg(value_name = "NEW")]
     pub(crate) new: PathBuf,
 
@@ -47,9 +47,9 @@ pub(crate) struct Compare {
 
 #[derive(Debug, Args)]
 pub(crate) struct Comparing {
-    /// Judge cassettes by the tests of this suite
+    /// Judge cassettes by the tests of this suite; repeatable
     #[arg(long, value_name = "FILE")]
-    pub(crate) suite: Option<PathBuf>,
+    pub(crate) suite: Vec<PathBuf>,
 
     /// When to exit with 1
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = FailOnChange::Regression)]
@@ -118,9 +118,9 @@ pub(crate) struct BaselineCapture {
     #[arg(value_name = "RUNS")]
     pub(crate) runs: PathBuf,
 
-    /// Judge cassettes by the tests of this suite
+    /// Judge cassettes by the tests of this suite; repeatable
     #[arg(long, value_name = "FILE")]
-    pub(crate) suite: Option<PathBuf>,
+    pub(crate) suite: Vec<PathBuf>,
 
     /// Replace a baseline of this name
     #[arg(long)]
@@ -130,7 +130,8 @@ pub(crate) struct BaselineCapture {
 /// Compare two baselines, model by model
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit codes: 0 nothing of what --fail-on names happened, 1 it did, 2 a baseline cannot be read.
+Exit codes: 0 nothing of what --fail-on names happened, 1 it did, 2 a baseline cannot be read, or there
+is nothing to compare.
 
 Example: mcptest model-baseline diff 2026-10 2026-11 --fail-on drift")]
 pub(crate) struct BaselineDiff {
@@ -158,9 +159,9 @@ pub(crate) struct BaselineList {}
 pub(crate) enum FailOnChange {
     /// Tests pass less often, and chance does not explain it
     Regression,
-    /// A run that passed fails
+    /// A run that passed fails, or a gate over runs that passed
     Flip,
-    /// Anything changed: passes, paths, tools, shapes of arguments, refusals, tests
+    /// Anything changed: passes, paths, tools, shapes of arguments, refusals, gates over runs, tests
     Drift,
     /// Nothing
     None,

@@ -22,8 +22,9 @@ pub(crate) struct Reporting {
     #[arg(long, value_name = "NAME[=PATH]", hide_possible_values = true, value_parser = reporters(), verbatim_doc_comment, help_heading = "Reports")]
     pub(crate) reporter: Vec<Choice>,
 
-    /// Show what changed since an older report, saved with `--reporter json=PATH`
-    #[arg(long, value_name = "OLD.json", help_heading = "Reports")]
+    /// Compare with older runs, as `mcptest compare` does: a report saved with `--reporter json=PATH`, a
+    /// folder of cassettes, or a model baseline. `mcptest run` exits with 1 if tests regressed
+    #[arg(long, value_name = "OLD", verbatim_doc_comment, help_heading = "Reports")]
     pub(crate) compare: Option<PathBuf>,
 
     /// Show every run and every check on its own line

@@ -38,7 +38,7 @@ pub(super) static ENTRIES: [Entry; 6] = [
     entry(
         Code::NotComparable,
         "A file cannot be compared",
-        "error[not-comparable]: runs.txt: is neither a saved report, nor output of `mcptest score`, nor a model baseline",
+        "error[not-comparable]: runs.txt: is neither a saved report, nor output of `mcptest score`, nor a model baseline: not a JSON object at line 1, column 1: expected value",
         "`mcptest compare` reads saved reports, folders of cassettes, the output of `mcptest score`, and model baselines of this \
          version.",
         &[

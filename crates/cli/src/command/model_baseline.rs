@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mcptest_core::compare::{Side, TestRuns};
 use mcptest_core::diag::{Code, Failure, printable};
 use mcptest_core::json::Layout;
 use mcptest_runner::file::Trust;
 
-use super::compare::sides::{self, BASELINE, Baseline, Named};
+use super::compare::sides::{self, BASELINE, Baseline};
 use super::{Environment, Stop, compare};
 use crate::args::{BaselineCapture, BaselineDiff, ModelBaseline, ModelBaselineCommand};
 use crate::console::Console;
 use crate::exit;
 use crate::input::{self, file_error, io_error};
+use crate::report::Named;
 use crate::report::text::many;
 
 pub(super) fn run(typed: &ModelBaseline, environment: Environment<'_>, console: &mut Console<'_>) -> Result<u8, Stop> {
@@ -37,8 +37,8 @@ fn capture(
         let hint = "use letters, digits, `.`, `_` and `-`, as in `2026-10`";
         return Err(Failure::error((), message).code(Code::BadArgument).hint(hint).into());
     }
-    let suite = sides::suite(typed.suite.as_deref(), environment, console)?;
-    let Named { side, name } = sides::read(&typed.runs, suite.as_ref())?;
+    let suites = sides::suites(&typed.suite, environment, console)?;
+    let Named { side, name } = sides::read(&typed.runs, &suites, Trust::Trusted)?;
     for note in &side.notes {
         console.err.complain(format!("note: {note}"));
     }
@@ -68,10 +68,11 @@ fn capture(
 }
 
 fn diff(typed: &BaselineDiff, dir: &Path, environment: Environment<'_>, console: &mut Console<'_>) -> Result<u8, Stop> {
-    let suite = sides::suite(typed.comparing.suite.as_deref(), environment, console)?;
+    let suites = sides::suites(&typed.comparing.suite, environment, console)?;
     let read = |named: &Path| {
         let stored = dir.join(format!("{}.json", named.display()));
-        sides::read(if named.exists() || !stored.exists() { named } else { &stored }, suite.as_ref())
+        let path = if named.exists() || !stored.exists() { named } else { &stored };
+        sides::read(path, &suites, Trust::Trusted)
     };
     let missing = |named: &Path| -> Option<Stop> {
         let stored = dir.join(format!("{}.json", named.display()));
@@ -86,21 +87,7 @@ fn diff(typed: &BaselineDiff, dir: &Path, environment: Environment<'_>, console:
         return Err(stop);
     }
     let (old, new) = (read(&typed.old)?, read(&typed.new)?);
-    let models = |side: &Side| side.tests.iter().map(|test| test.model.clone()).collect::<BTreeSet<String>>();
-    let shared: Vec<String> = models(&old.side).intersection(&models(&new.side)).cloned().collect();
-    if shared.len() < 2 {
-        return compare::print(&old, &new, &typed.comparing, console);
-    }
-    // Several models: which of them changed is the question, so each is compared by itself.
-    let mut code = exit::OK;
-    for model in shared {
-        let of = |named: &Named| {
-            let tests: Vec<TestRuns> = named.side.tests.iter().filter(|test| test.model == model).cloned().collect();
-            Named { name: format!("{} [{model}]", named.name), side: Side { tests, ..Side::default() } }
-        };
-        code = code.max(compare::print(&of(&old), &of(&new), &typed.comparing, console)?);
-    }
-    Ok(code)
+    compare::print(&old, &new, &typed.comparing, true, console)
 }
 
 fn list(dir: &Path, console: &mut Console<'_>) -> Result<u8, Stop> {
@@ -119,7 +106,7 @@ fn list(dir: &Path, console: &mut Console<'_>) -> Result<u8, Stop> {
     }
     let (mut text, mut code) = (String::new(), exit::OK);
     for path in paths {
-        match sides::read(&path, None) {
+        match sides::read(&path, &[], Trust::Trusted) {
             Ok(Named { side, .. }) => {
                 let models: BTreeSet<&str> =
                     side.tests.iter().map(|test| &*test.model).filter(|model| !model.is_empty()).collect();

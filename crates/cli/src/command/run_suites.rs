@@ -58,13 +58,14 @@ pub(super) fn run(
         }
         return list(&files, &cells, console);
     }
-    let style = report::style(&typed.reporting, trust, environment)?;
+    let older = report::older(&typed.reporting, &files, trust)?;
+    let style = report::style(&typed.reporting, trust, environment);
     let mut reporters = Reporters::new(&typed.reporting.reporter, style, console.out.by_ref())?;
     if let Some(error) = missing_price(typed, &cells) {
         return Err(error.into());
     }
     let mut report = Report::default();
-    let traces = reporters.want_traces();
+    let traces = reporters.want_traces() || older.is_some();
     let mut emit = |mut event: Event| {
         reporters.event(&event);
         // Traces are large, so they are dropped if no reporter needs them.
@@ -83,8 +84,12 @@ pub(super) fn run(
     }
     judge(typed, (environment, names), &files, &cells, &mut emit);
     let mut code = report.exit_code();
-    for unwritten in reporters.finish(&report) {
-        console.err.complain(unwritten);
+    let (failures, has_regressed) = report::finish(reporters, &report, older.as_ref());
+    if has_regressed {
+        code = code.max(exit::FAILED);
+    }
+    for failure in failures {
+        console.err.complain(failure);
         code = exit::ERROR;
     }
     Ok(code)

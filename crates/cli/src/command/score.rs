@@ -272,7 +272,7 @@ fn score(
     let code = finish(typed, &summary, groups.is_empty(), complaints.count(), err);
     let mut code = code.max(met.finish(scorer, typed.gates.as_deref(), err));
     if let Some(reporters) = reporters {
-        for unwritten in reporters.finish(&report) {
+        for unwritten in reporters.finish(&report, None) {
             err.complain(unwritten);
             code = exit::ERROR;
         }

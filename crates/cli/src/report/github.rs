@@ -5,10 +5,11 @@
 
 use mcptest_core::diag::printable;
 use mcptest_core::json;
-use mcptest_core::report::{Changes, Report, Row, SuiteReport};
+use mcptest_core::report::{Report, Row, SuiteReport};
 
+use super::comparison::{self, Compared};
 use super::detail::{Line, explain, reason};
-use super::style::{Compared, WIDTH};
+use super::style::WIDTH;
 use super::summary;
 use super::text::many;
 
@@ -30,10 +31,10 @@ struct Annotation {
 pub(super) fn text(report: &Report, compared: Option<&Compared>) -> String {
     let mut out = String::new();
     let totals = summary::totals(report);
-    let changes = compared.map(|compared| (&compared.name, compared.baseline.compare(report)));
-    let changes = changes.filter(|(_, changes)| *changes != Changes::default());
-    let changes = changes.map(|(name, changes)| format!("; since {}: {}", printable(name), summary::changes(&changes)));
-    let kind = if report.exit_code() == 0 { "notice" } else { "error" };
+    let changes = compared
+        .map(|compared| format!("; since {}: {}", printable(&compared.old), comparison::headline(&compared.found)));
+    let is_fine = report.exit_code() == 0 && !compared.is_some_and(Compared::has_regressed);
+    let kind = if is_fine { "notice" } else { "error" };
     command(&mut out, kind, None, "mcptest", &format!("{totals}{}", changes.unwrap_or_default()));
     let notes = report.notes.iter().take(MOST - 1);
     for note in notes {

@@ -69,7 +69,7 @@ fn events(seed: usize) -> Vec<Event> {
 /// What a reporter prints for events on output of this width.
 fn printed(kind: Kind, events: &[Event], verbosity: Verbosity, width: usize) -> String {
     let output = Output { width, is_colored: width % 2 == 1 };
-    let style = Style { verbosity, output, compared: None, step_summary: None, trust: Trust::Trusted };
+    let style = Style { verbosity, output, step_summary: None, trust: Trust::Trusted };
     let mut out = Vec::new();
     let mut reporters = Reporters::new(&[Choice { kind, path: None }], style, Stream::new(&mut out)).unwrap();
     let mut report = Report::default();
@@ -77,7 +77,7 @@ fn printed(kind: Kind, events: &[Event], verbosity: Verbosity, width: usize) -> 
         reporters.event(event);
         report.take(event.clone());
     }
-    assert!(reporters.finish(&report).is_empty());
+    assert!(reporters.finish(&report, None).is_empty());
     String::from_utf8(out).unwrap()
 }
 

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use mcptest_core::diag::printable;
 use mcptest_core::json;
-use mcptest_core::report::{Change, Changes, Family, Paths, Report, Row, RowOrder, RowVerdict};
+use mcptest_core::report::{Family, Paths, Report, Row, RowOrder, RowVerdict};
 
+use super::comparison::{self, Compared};
 use super::detail::{Line, explain, gist, mark, reason};
-use super::style::{Compared, WIDTH};
+use super::style::WIDTH;
 use super::text::{many, runs as numbers};
 use super::{paths, summary};
 use crate::console::escape;
@@ -23,12 +24,12 @@ const MAX_ROWS: usize = 50;
 
 /// The report, in at most this many bytes.
 pub(super) fn text(report: &Report, compared: Option<&Compared>, most: usize) -> String {
-    let mut out = format!("## {}\n\n{}\n", title(report), summary::totals(report));
+    let mut out = format!("## {}\n\n{}\n", title(report, compared), summary::totals(report));
     for note in &report.notes {
         out.push_str(&format!("\n> {}\n", code(&note.text)));
     }
     if let Some(compared) = compared {
-        changes(&compared.name, &compared.baseline.compare(report), &mut out);
+        out.push_str(&comparison::section(compared));
     }
     // The printed text is measured: platforms reject a comment that is too long.
     let mut out = escape(&out);
@@ -38,7 +39,7 @@ pub(super) fn text(report: &Report, compared: Option<&Compared>, most: usize) ->
     out
 }
 
-fn title(report: &Report) -> String {
+fn title(report: &Report, compared: Option<&Compared>) -> String {
     let counts = report.counts();
     let bad: usize =
         RowVerdict::ALL.iter().filter(|verdict| verdict.is_bad()).map(|verdict| counts.verdicts.of(*verdict)).sum();
@@ -48,6 +49,7 @@ fn title(report: &Report) -> String {
         (_, _) => many(bad, "test"),
     };
     match report.exit_code() {
+        0 if compared.is_some_and(Compared::has_regressed) => "✗ mcptest: tests regressed".to_owned(),
         0 if counts.verdicts.inconclusive > 0 => {
             format!("✓ mcptest: nothing failed, {} inconclusive, which is allowed", counts.verdicts.inconclusive)
         }
@@ -55,46 +57,6 @@ fn title(report: &Report) -> String {
         1 => format!("✗ mcptest: {bad} failed"),
         _ if report.totals.error == 0 => "! mcptest: not everything could run".to_owned(),
         _ => format!("! mcptest: {bad} failed or could not run"),
-    }
-}
-
-fn changes(name: &str, changes: &Changes, out: &mut String) {
-    out.push_str(&format!("\n### Since {}\n\n", code(name)));
-    if changes.is_empty() {
-        out.push_str("No changes.\n");
-        return;
-    }
-    out.push_str(&format!("{}.\n\n", summary::changes(changes)));
-    // New rows that pass are only counted, above.
-    let is_bad = |change: &&Change| change.after.is_some_and(RowVerdict::is_bad);
-    let added = changes.added.iter().filter(is_bad);
-    let all: Vec<&Change> =
-        changes.worse.iter().chain(&changes.better).chain(&changes.other).chain(added).chain(&changes.gone).collect();
-    if !all.is_empty() {
-        out.push_str("| now | before | test | suite |\n| --- | --- | --- | --- |\n");
-        for change in all.iter().take(MAX_ROWS) {
-            let now =
-                change.after.map_or_else(|| "removed".to_owned(), |verdict| format!("{} {verdict}", mark(verdict).0));
-            let before = change.before.map_or("new", |verdict| verdict.as_str());
-            out.push_str(&format!("| {now} | {before} | {} | {} |\n", cell(&change.name), cell(&change.file)));
-        }
-        if all.len() > MAX_ROWS {
-            out.push_str(&format!("\nand {}\n", many(all.len() - MAX_ROWS, "more change")));
-        }
-    }
-    if !changes.rates.is_empty() {
-        if !all.is_empty() {
-            out.push('\n');
-        }
-        out.push_str("| runs pass now | before | test | suite |\n| --- | --- | --- | --- |\n");
-        for rate in changes.rates.iter().take(MAX_ROWS) {
-            let ((before, of), (after, runs)) = (rate.before, rate.after);
-            out.push_str(&format!(
-                "| {after}/{runs} | {before}/{of} | {} | {} |\n",
-                cell(&rate.name),
-                cell(&rate.file)
-            ));
-        }
     }
 }
 

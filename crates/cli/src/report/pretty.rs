@@ -10,8 +10,9 @@ use mcptest_core::event::Event;
 use mcptest_core::report::{Report, Row, RowOrder, RowVerdict};
 
 use self::runs::Runs;
+use super::comparison::{self, Compared};
 use super::detail::{aside, explain, mark, numbers};
-use super::style::{Output, Style, Verbosity};
+use super::style::{Output, Verbosity};
 use super::text::{indent, one_line, wrap};
 use super::{grid, paint, summary};
 
@@ -74,7 +75,7 @@ impl Pretty {
     }
 
     /// The end of the report.
-    pub(super) fn finish(&mut self, report: &Report, style: &Style) -> String {
+    pub(super) fn finish(&mut self, report: &Report, compared: Option<&Compared>) -> String {
         let mut out = String::new();
         self.flush(&mut out);
         if self.verbosity != Verbosity::Quiet {
@@ -83,8 +84,8 @@ impl Pretty {
         if self.is_begun {
             out.push('\n');
         }
-        if let Some(compared) = &style.compared {
-            self.changes(compared, report, &mut out);
+        if let Some(compared) = compared {
+            out.push_str(&comparison::since(compared, self.verbosity == Verbosity::Verbose, self.output.width));
         }
         if let Some(code) = summary::first_code(report) {
             out.push_str(&format!("for more: mcptest explain {code}\n"));
@@ -94,35 +95,6 @@ impl Pretty {
         out.push_str(&paint::bold(&paint::verdict(summary::worst(report), &totals, is_colored), is_colored));
         out.push('\n');
         out
-    }
-
-    /// What changed since an older report.
-    fn changes(&self, compared: &super::style::Compared, report: &Report, out: &mut String) {
-        let changes = compared.baseline.compare(report);
-        let name = printable(&compared.name);
-        if changes.is_empty() {
-            out.push_str(&format!("no changes since {name}\n"));
-            return;
-        }
-        out.push_str(&format!("since {name}: {}\n", summary::changes(&changes)));
-        let listed = changes.worse.iter().chain(&changes.better).chain(&changes.other);
-        // New and removed rows are only counted: they are in the rows above, or in the older report.
-        let listed: Vec<_> = match self.verbosity {
-            Verbosity::Verbose => listed.chain(&changes.added).chain(&changes.gone).collect(),
-            Verbosity::Quiet | Verbosity::Normal => listed.collect(),
-        };
-        for change in listed {
-            let mut line = String::new();
-            wrap(&mut line, self.output.width, 2, &summary::change(change));
-            let tone = paint::Tone::Marked(change.after.unwrap_or(RowVerdict::Skipped));
-            out.push_str(&tone.paint(&line, self.output.is_colored));
-        }
-        for rate in &changes.rates {
-            let ((before, of), (after, runs)) = (rate.before, rate.after);
-            let (name, file) = (printable(&rate.name), printable(&rate.file));
-            let line = format!("{after}/{runs} runs pass, were {before}/{of}: {name}, in {file}");
-            wrap(out, self.output.width, 2, &line);
-        }
     }
 
     fn row(&mut self, row: &Row, out: &mut String) {

@@ -5,20 +5,21 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use mcptest_core::compare::Side;
 use mcptest_core::diag::printable;
 use mcptest_core::event::Event;
-use mcptest_core::report::{Baseline, Report, Row, RowVerdict};
+use mcptest_core::report::{Report, Row, RowVerdict};
 use serde_json::{Value, json};
 
 use mcptest_runner::file::Trust;
 
 use super::samples::{FILE, cell, events, older, ran, suite, trace, with_ends};
 use super::style::Output;
-use super::{Choice, Compared, Kind, Reporters, Style, Verbosity, detail};
+use super::{Choice, Compared, Kind, Named, Reporters, Style, Verbosity, detail};
 use crate::console::Stream;
 
 fn style(verbosity: Verbosity) -> Style {
-    Style { verbosity, output: Output::PLAIN, compared: None, step_summary: None, trust: Trust::Trusted }
+    Style { verbosity, output: Output::PLAIN, step_summary: None, trust: Trust::Trusted }
 }
 
 fn normal() -> Style {
@@ -33,34 +34,53 @@ fn verbose() -> Style {
     style(Verbosity::Verbose)
 }
 
-/// A look at what changed since an older run.
-fn since(events: &[Event]) -> Style {
+/// Older runs to compare with.
+fn named(events: &[Event]) -> Named {
     let mut report = Report::default();
     events.iter().cloned().for_each(|event| report.take(event));
-    normal().compared_with(Some(Compared { name: "old.json".to_owned(), baseline: Baseline::of(&report) }))
+    Named { name: "old.json".to_owned(), side: Side::of_report(&report) }
 }
 
 /// What the chosen reporters print, and what they could not write.
 fn report(chosen: &[&str], style: Style, events: &[Event]) -> (String, Vec<String>) {
+    report_since(chosen, style, None, events)
+}
+
+/// The same with what changed since older runs.
+fn report_since(chosen: &[&str], style: Style, older: Option<&Named>, events: &[Event]) -> (String, Vec<String>) {
     let mut out = Vec::new();
     let chosen: Vec<Choice> = chosen.iter().map(|typed| typed.parse().unwrap()).collect();
-    let unwritten = report_to(&mut out, &chosen, style, events);
+    let unwritten = report_to(&mut out, &chosen, style, older, events);
     (String::from_utf8(out).unwrap(), unwritten)
 }
 
-fn report_to(out: &mut dyn Write, chosen: &[Choice], style: Style, events: &[Event]) -> Vec<String> {
+fn report_to(
+    out: &mut dyn Write,
+    chosen: &[Choice],
+    style: Style,
+    older: Option<&Named>,
+    events: &[Event],
+) -> Vec<String> {
     let mut reporters = Reporters::new(chosen, style, Stream::new(out)).unwrap();
     let mut report = Report::default();
     for event in events {
         reporters.event(event);
         report.take(event.clone());
     }
-    reporters.finish(&report).iter().map(ToString::to_string).collect()
+    let compared = older.map(|older| Compared::with_run(older, &report));
+    reporters.finish(&report, compared.as_ref()).iter().map(ToString::to_string).collect()
 }
 
 /// What one reporter prints.
 fn printed(reporter: &str, style: Style, events: &[Event]) -> String {
     let (text, unwritten) = report(&[reporter], style, events);
+    assert_eq!(unwritten, [""; 0]);
+    text
+}
+
+/// What one reporter prints since older runs.
+fn printed_since(reporter: &str, style: Style, older: Option<&Named>, events: &[Event]) -> String {
+    let (text, unwritten) = report_since(&[reporter], style, older, events);
     assert_eq!(unwritten, [""; 0]);
     text
 }
@@ -88,37 +108,39 @@ fn compare(name: &str, found: &str) {
     assert!(expected == found, "{name} differs, first in line {differs:?} (from 0)\n--- found\n{found}");
 }
 
-/// Every committed text: the face, how it looks, and the file.
-fn outputs() -> Vec<(&'static str, Style, &'static str)> {
+/// Every committed text: the face, how it looks, whether it is compared with older runs, and the file.
+fn outputs() -> Vec<(&'static str, Style, bool, &'static str)> {
     let narrow = Style { output: Output { width: 72, is_colored: true }, ..normal() };
     vec![
-        ("pretty", normal(), "normal.txt"),
-        ("pretty", quiet(), "quiet.txt"),
-        ("pretty", verbose(), "verbose.txt"),
-        ("pretty", narrow, "terminal.txt"),
-        ("pretty", since(&older()), "compared.txt"),
-        ("json", normal(), "report.json"),
-        ("ndjson", normal(), "events.ndjson"),
-        ("junit", normal(), "report.xml"),
-        ("github", normal(), "github.txt"),
-        ("markdown", normal(), "report.md"),
-        ("markdown", since(&older()), "compared.md"),
+        ("pretty", normal(), false, "normal.txt"),
+        ("pretty", quiet(), false, "quiet.txt"),
+        ("pretty", verbose(), false, "verbose.txt"),
+        ("pretty", narrow, false, "terminal.txt"),
+        ("pretty", normal(), true, "compared.txt"),
+        ("json", normal(), false, "report.json"),
+        ("ndjson", normal(), false, "events.ndjson"),
+        ("junit", normal(), false, "report.xml"),
+        ("github", normal(), false, "github.txt"),
+        ("markdown", normal(), false, "report.md"),
+        ("markdown", normal(), true, "compared.md"),
     ]
 }
 
 #[test]
 fn every_face_of_the_sample_is_as_it_was_reviewed() {
-    for (face, style, file) in outputs() {
-        check(file, &printed(face, style, &events()));
+    let older = named(&older());
+    for (face, style, is_compared, file) in outputs() {
+        check(file, &printed_since(face, style, is_compared.then_some(&older), &events()));
     }
 }
 
 #[test]
 fn a_saved_report_gives_every_face_again_byte_for_byte() {
     let again = output_of_saved();
-    for (face, style, file) in outputs() {
+    let older = named(&older());
+    for (face, style, is_compared, file) in outputs() {
         // Never overwrites: what the saved report says may be older than the sample.
-        compare(file, &printed(face, style, &again));
+        compare(file, &printed_since(face, style, is_compared.then_some(&older), &again));
     }
     assert!(printed("html", normal(), &again) == printed("html", normal(), &events()));
     assert_eq!(again.len(), events().len());
@@ -258,8 +280,10 @@ fn every_face_counts_the_same_and_keeps_the_order_of_events() {
 #[test]
 fn nothing_that_is_printed_acts_on_a_terminal() {
     for kind in Kind::ALL {
-        for style in [normal(), quiet(), verbose(), since(&older())] {
-            let text = printed(kind.name(), style, &events());
+        let older = named(&older());
+        let styles = [(normal(), None), (quiet(), None), (verbose(), None), (normal(), Some(&older))];
+        for (style, older) in styles {
+            let text = printed_since(kind.name(), style, older, &events());
             let acts = |c: char| (c.is_control() && !matches!(c, '\n' | '\t')) || c == '\u{202e}';
             assert_eq!(text.find(acts), None, "{}", kind.name());
         }
@@ -301,7 +325,8 @@ fn an_empty_run_is_reported() {
     let row = cell(&suite(), 1, "gpt-5", vec![ran(&once), ran(&once)]).remove(0);
     let passed = [Event::SuiteStarted { file: FILE.to_owned() }, Event::RowFinished(Box::new(row))];
     assert_eq!(printed("pretty", quiet(), &passed), "1 test, 1 run: 1 passed\n");
-    assert_eq!(printed("pretty", since(&passed), &passed).lines().nth(3).unwrap(), "no changes since old.json");
+    let unchanged = printed_since("pretty", normal(), Some(&named(&passed)), &passed);
+    assert_eq!(unchanged.lines().nth(3).unwrap(), "since old.json: same, pooled p 1.0000");
 }
 
 #[test]
@@ -589,9 +614,9 @@ fn an_output_that_is_closed_is_an_error_unless_its_reader_has_seen_enough() {
     let path = folder.path().join("a.json");
     let chosen = [format!("json={}", path.display()).parse().unwrap()];
     let events = events();
-    let full = report_to(&mut Closed(2, io::ErrorKind::StorageFull), &chosen, normal(), &events);
+    let full = report_to(&mut Closed(2, io::ErrorKind::StorageFull), &chosen, normal(), None, &events);
     assert_eq!(full, ["error[stdout-failed]: cannot write to standard output: closed"]);
-    let piped = report_to(&mut Closed(2, io::ErrorKind::BrokenPipe), &chosen, normal(), &events);
+    let piped = report_to(&mut Closed(2, io::ErrorKind::BrokenPipe), &chosen, normal(), None, &events);
     assert_eq!(piped, [""; 0]);
     assert_eq!(fs::read_to_string(path).unwrap(), printed("json", normal(), &events));
 }

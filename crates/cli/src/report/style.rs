@@ -1,4 +1,4 @@
-//! The style of reports: how much they show, their width, color, and what they are compared with.
+//! The style of reports: how much they show, their width and color.
 //!
 //! Only a terminal affects width and color: files and pipes get the same bytes on every machine.
 
@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use mcptest_core::report::{Baseline, RowVerdict};
+use mcptest_core::report::RowVerdict;
 use mcptest_runner::file::Trust;
 
 use super::paint;
@@ -64,21 +64,12 @@ impl Output {
     }
 }
 
-/// An older report that this one is compared with.
-#[derive(Debug, Clone)]
-pub(crate) struct Compared {
-    /// Its file, as typed.
-    pub(crate) name: String,
-    pub(crate) baseline: Baseline,
-}
-
 /// How the reports of one run look.
 #[derive(Debug, Clone)]
 pub(crate) struct Style {
     pub(super) verbosity: Verbosity,
     /// Standard output; files are always plain.
     pub(super) output: Output,
-    pub(super) compared: Option<Compared>,
     /// Where GitHub keeps the summary of a step.
     pub(super) step_summary: Option<PathBuf>,
     /// Whether the folders of the files are trusted.
@@ -93,7 +84,6 @@ impl Style {
         Self {
             verbosity,
             output: Output::new(terminal, color, &set),
-            compared: None,
             step_summary: set("GITHUB_STEP_SUMMARY").map(PathBuf::from),
             trust: Trust::Trusted,
         }
@@ -117,12 +107,6 @@ impl Style {
     /// The same style, for files in untrusted folders.
     pub(crate) fn trusting(self, trust: Trust) -> Self {
         Self { trust, ..self }
-    }
-
-    /// The same style, compared with an older report.
-    pub(crate) fn compared_with(mut self, compared: Option<Compared>) -> Self {
-        self.compared = compared;
-        self
     }
 }
 

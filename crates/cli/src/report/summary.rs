@@ -1,9 +1,8 @@
 //! The summary lines of reports.
 
-use mcptest_core::diag::{Code, printable};
-use mcptest_core::report::{Change, Changes, Counts, Report, RowVerdict, Totals};
+use mcptest_core::diag::Code;
+use mcptest_core::report::{Counts, Report, RowVerdict, Totals};
 
-use super::detail::mark;
 use super::text::many;
 
 /// Such as "9 tests, 22 runs: 7 passed, 1 failed, 1 error".
@@ -56,39 +55,5 @@ pub(super) fn worst(report: &Report) -> RowVerdict {
         0 => RowVerdict::Pass,
         1 => RowVerdict::Fail,
         _ => RowVerdict::Error,
-    }
-}
-
-/// How many rows changed and how: `1 worse, 2 better`; nothing if none did.
-pub(super) fn changes(changes: &Changes) -> String {
-    let Changes { worse, better, other, added, gone, rates } = changes;
-    let counts = [
-        (worse.len(), "worse"),
-        (better.len(), "better"),
-        (other.len(), "changed"),
-        (added.len(), "new"),
-        (gone.len(), "removed"),
-    ];
-    let mut parts: Vec<String> =
-        counts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
-    if !rates.is_empty() {
-        parts.push(format!("{} with a different pass rate", many(rates.len(), "test")));
-    }
-    parts.join(", ")
-}
-
-/// Such as `✗ fail, was pass: books a seat, in tests/weather.yml`.
-pub(super) fn change(change: &Change) -> String {
-    let name = if change.name == change.file {
-        printable(&change.file).into_owned()
-    } else {
-        format!("{}, in {}", printable(&change.name), printable(&change.file))
-    };
-    let sign = |verdict: RowVerdict| mark(verdict).0;
-    match (change.before, change.after) {
-        (Some(before), Some(after)) => format!("{} {after}, was {before}: {name}", sign(after)),
-        (None, Some(after)) => format!("{} {after}, new: {name}", sign(after)),
-        (Some(before), None) => format!("- removed, was {before}: {name}"),
-        (None, None) => name,
     }
 }

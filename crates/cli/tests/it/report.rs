@@ -182,15 +182,16 @@ fn changed_verdicts_are_first_in_a_comment_and_last_in_the_pretty_report() {
     here.write("other.yml", DEMO.as_bytes());
     here.write("suite.yml", SUITE.replace("{ exact: 2 }", "{ exact: 1 }").as_bytes());
     let reported = "\
-since old.json: 1 worse, 1 better, 1 test with a different pass rate
-  ✗ fail, was pass: finds it [other] #3, in suite.yml
-  ✓ pass, was fail: comes back, in suite.yml
-  2/3 runs pass, were 3/3: finds it [other], in suite.yml
-3 tests, 7 runs: 1 passed, 2 failed
+since old.json: inconclusive, pooled p 1.0000
+  3 tests, 5/7 runs pass (71.4%) before, 5/7 runs pass (71.4%) after; difference +0.0 points, 90%
+    interval -30.9 to +30.9
 ";
     let output = here.command(&["run", "suite.yml", "-q", "--compare", "old.json"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    assert_eq!((output.status.code(), text.rsplit("\n\n").next()), (Some(1), Some(reported)));
+    let last = text.rsplit("\n\n").next().unwrap();
+    assert!(last.starts_with(reported) && last.ends_with("\n3 tests, 7 runs: 1 passed, 2 failed\n"), "{last}");
+    assert!(last.contains("\n      lost: run 3\n") && last.contains("\n      gained: run 1\n"), "{last}");
+    assert_eq!(output.status.code(), Some(1));
     save("new.json");
     let comment =
         here.command(&["report", "new.json", "--compare", "old.json", "--reporter", "markdown"]).output().unwrap();
@@ -200,25 +201,22 @@ since old.json: 1 worse, 1 better, 1 test with a different pass rate
 
 3 tests, 7 runs: 1 passed, 2 failed
 
-### Since `old.json`
+### ≈ Since `old.json`: inconclusive, pooled p 1.0000
 
-1 worse, 1 better, 1 test with a different pass rate.
-
-| now | before | test | suite |
-| --- | --- | --- | --- |
-| ✗ fail | pass | `finds it [other] #3` | `suite.yml` |
-| ✓ pass | fail | `comes back` | `suite.yml` |
-
-| runs pass now | before | test | suite |
-| --- | --- | --- | --- |
-| 2/3 | 3/3 | `finds it [other]` | `suite.yml` |
-
-### Failures
+3 tests, 5/7 runs pass (71.4%) before, 5/7 runs pass (71.4%) after; difference +0.0 points, 90% interval -30.9 to +30.9.
 ";
     assert!(text.starts_with(head), "{text}");
     // Nothing else flips a verdict: the same run against itself.
     let unchanged = here.command(&["report", "new.json", "-q", "--compare", "new.json"]).output().unwrap();
-    assert!(String::from_utf8(unchanged.stdout).unwrap().contains("\nno changes since new.json\n"));
+    let text = String::from_utf8(unchanged.stdout).unwrap();
+    assert!(text.contains("\nsince new.json: same, pooled p 1.0000\n"), "{text}");
+    assert!(text.contains("\n  = 3 tests without a change\n"), "{text}");
+    // A report of something else is not a comparison without a difference.
+    here.write("empty.json", b"{ \"mcptest\": 1, \"suites\": [] }");
+    let output = here.command(&["run", "suite.yml", "-q", "--compare", "empty.json"]).output().unwrap();
+    let nothing =
+        "error[nothing-to-compare]: empty.json and this run have no test in common\nhint: one of them has no tests\n";
+    assert_eq!((output.status.code(), &*String::from_utf8(output.stderr).unwrap()), (Some(2), nothing));
 }
 
 #[test]
@@ -240,18 +238,23 @@ fn a_file_that_is_not_a_saved_run_is_rejected_with_its_position() {
         here.check(&["report", "ok.json", "--compare", file], 2, "", &reported);
     };
     let refused = |file: &str, reported: &str| refused_as("not-a-report", file, reported);
+    // Runs can be compared with other things than reports, too.
+    let foreign = |file: &str, why: &str| {
+        let reported = format!("error[not-a-report]: {file}: is not a saved report: {why}\n{made}");
+        here.check(&["report", file], 2, "", &reported);
+        let reported = format!(
+            "error[not-comparable]: {file}: is neither a saved report, nor output of `mcptest score`, nor a model baseline: {why}\nhint: "
+        );
+        let output = here.command(&["report", "ok.json", "--compare", file]).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && stderr.starts_with(&reported), "{stderr}");
+    };
     here.write("ok.json", b"{ \"mcptest\": 1, \"suites\": [], \"new key\": 1 }");
     here.check(&["report", "ok.json"], 0, "no tests\n", "");
-    refused(
-        "cassette.json",
-        &format!("is not a saved report: it has no `mcptest` with a version next to `suites`\n{made}"),
-    );
+    foreign("cassette.json", "it has no `mcptest` with a version next to `suites`");
     refused("newer.json", &format!("is a saved report of version 2, and this program reads version 1\n{made}"));
-    refused(
-        "text.json",
-        &format!("is not a saved report: not a JSON object at line 1, column 1: expected value\n{made}"),
-    );
-    refused("bytes.json", &format!("is not a saved report: it is not text: byte 1 is not UTF-8\n{made}"));
+    foreign("text.json", "not a JSON object at line 1, column 1: expected value");
+    foreign("bytes.json", "it is not text: byte 1 is not UTF-8");
     let again = "hint: restore the file, or write it again with `mcptest run --reporter json=FILE`\n";
     let words = "pass, fail, inconclusive, unassessable, error, absorbed, skipped, unjudged";
     refused("row.json", &format!("line 5, column 27: expected one of {words}, found a string (\"fine\")\n{again}"));

@@ -116,6 +116,32 @@ fn runs_stop_when_they_settle_it_however_many_are_under_way() {
 }
 
 #[test]
+fn runs_do_not_start_far_ahead_of_one_that_is_slow() {
+    // The first run takes longer than all others together; each run leaves a mark when its server starts.
+    let quick = "{ turns: [{ text: done }] }".to_owned();
+    let slow = "{ turns: [{ calls: [{ tool: wait, args: {} }] }, { text: done }] }".to_owned();
+    let runs: Vec<String> = std::iter::once(slow).chain(std::iter::repeat_n(quick, 59)).collect();
+    let mock = format!(
+        "exec '{}' mock --tools-from \\\"$$0/tools.yml\\\" --fault wait=slow:4000",
+        env!("CARGO_BIN_EXE_mcptest")
+    );
+    let server = format!(
+        "servers:\n  desk: {{ command: [/bin/sh, -c, \"echo >> \\\"$$0/starts\\\"; {mock}\", \"${{SUITE_DIR}}\"] }}\n"
+    );
+    let test = suite(STOPS, "{ at_least: 0.5 }").replace("model: demo", "model: demo\n    servers: [desk]");
+    let suite = format!("{server}{test}");
+    let here = Folder::with(&[
+        ("suite.yml", &suite),
+        ("script.yml", &format!("{{ script: 1, runs: [{}] }}", runs.join(", "))),
+        ("tools.yml", "mock_server: { name: desk, tools: [{ name: wait }] }\n"),
+    ]);
+    let (code, found) = report(&here, &["--jobs", "4"]);
+    assert_eq!((code, gist(&found).0, gist(&found).1), (0, 7, "pass".to_owned()));
+    let started = fs::read_to_string(here.0.join("starts")).unwrap().lines().count();
+    assert!((7..=11).contains(&started), "7 runs settle it, and at most 4 start ahead: {started}");
+}
+
+#[test]
 fn recorded_runs_replay_to_the_same_verdict() {
     let here = folder(STOPS, "{ at_least: 0.7 }", "p");
     let (code, recorded) = report(&here, &["--record", "--jobs", "8"]);

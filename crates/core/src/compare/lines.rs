@@ -13,7 +13,6 @@ pub struct ScoreLines {
     /// IDs of the runs of each group, in order.
     ids: BTreeMap<String, Vec<Option<String>>>,
     side: Side,
-    rules: Option<String>,
     unread: usize,
     /// Traces without a group that have no verdict.
     unjudged: usize,
@@ -114,8 +113,7 @@ impl ScoreLines {
             });
             test.add_calls(ids.next().flatten(), passed, names.as_deref());
         }
-        self.rules = self.rules.take().or_else(|| carry.rules.clone());
-        test.checks = carry.rules.clone().into_iter().collect();
+        test.rules.clone_from(&carry.rules);
         self.side.tests.push(test);
         Ok(())
     }

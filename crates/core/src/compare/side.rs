@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::report::{Family, Report, Row, RowVerdict, plain, way};
+use crate::report::{Family, Report, Row, RowVerdict, way};
 use crate::trace::{StopReason, Trace};
 
 /// Tests and their runs, from a saved report, recordings, score lines or a baseline.
@@ -23,10 +23,16 @@ pub struct Side {
 pub struct TestRuns {
     /// What its runs were judged by, sorted.
     pub checks: Vec<String>,
+    /// What the gates over all runs say, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub gates: BTreeMap<String, RowVerdict>,
     /// The model; empty where the source does not say.
     pub model: String,
     /// The distinct paths that runs took, as they were first met.
     pub paths: Vec<String>,
+    /// A digest of what its runs were judged by; none where the source does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules: Option<String>,
     /// The runs, in order.
     pub runs: Vec<RunFacts>,
     /// How often calls had arguments of each shape, such as `book(flight: string)`.
@@ -191,6 +197,7 @@ impl Side {
             self.tests.push(TestRuns::new(&suite, &row.test, &row.model));
         }
         let Some(test) = self.tests.last_mut() else { return };
+        test.rules = test.rules.take().or_else(|| row.rules.clone());
         test.checks.extend(row.checks.iter().map(|check| check.name.to_owned()));
         let passed = match row.verdict {
             RowVerdict::Pass => Some(true),
@@ -211,7 +218,20 @@ impl Side {
                     run.passed = run.passed.zip(passed).map(|(own, edge)| own && edge);
                 }
             }
-            Family::Gate => {}
+            Family::Gate => {
+                if let Some(gate) = row.gate.filter(|_| row.verdict != RowVerdict::Skipped) {
+                    test.gates.insert(gate.name().to_owned(), row.verdict);
+                }
+            }
         }
     }
+}
+
+/// A path as typed, without what does not change where it leads.
+fn plain(file: &str) -> String {
+    let mut file = file;
+    while let Some(rest) = file.strip_prefix("./") {
+        file = rest.trim_start_matches('/');
+    }
+    file.to_owned()
 }

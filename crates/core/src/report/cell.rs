@@ -166,6 +166,7 @@ impl Cell<'_> {
             runs: (runs as u64 != self.test.runs).then_some(runs as u64),
             gate,
             line: self.test.line,
+            rules: gate.is_none().then(|| self.test.rules.clone()),
             ..Row::named(self.row_name(self.test.settles_from.map_or(runs, |_| 2), run, gate))
         }
     }

@@ -173,6 +173,7 @@ struct SavedRow<'a> {
     receipts: Vec<Receipt>,
     #[serde(default)]
     recorded: bool,
+    rules: Option<String>,
     run: Option<u64>,
     runs: Option<u64>,
     test: String,
@@ -301,6 +302,7 @@ impl<'a> Reader<'a> {
             verdict: saved.verdict,
             origin: saved.origin,
             recorded: saved.recorded,
+            rules: saved.rules,
             edited: saved.edited,
             checks,
             error: saved.error,

@@ -106,6 +106,7 @@ fn row() -> Value {
             "origin": words(Origin::ALL, Origin::as_str, "Where the trace comes from."),
             "recorded": { "type": "boolean", "description": "The run was written into a cassette, so that it can be replayed; absent where it was not." },
             "edited": { "type": "boolean", "description": "The cassette was edited after it was recorded, or that of a run a gate over runs rests on; absent where none was." },
+            "rules": { "type": "string", "description": "A digest of the assertions and gates that the run was judged by; runs with another one were judged by other rules." },
             "checks": { "type": "array", "items": { "$ref": "#/$defs/check" } },
             "error": object(&["message"], json!({
                 "code": { "type": "string", "description": "What `mcptest explain` explains it by. New codes may come." },

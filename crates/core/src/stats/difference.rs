@@ -1,13 +1,11 @@
 //! Whether two pass rates differ: exact tests for one test and over many, their adjustment, and the interval of a difference.
 
-use super::binomial::at_most;
-
 /// Probabilities this close to that of the observed outcome count as equal: rounding must not decide which ones are as extreme.
 const TIE: f64 = 1.0 + 1e-7;
 
 /// The exact two-sided test by McNemar for runs that are paired: `lost` pairs passed only before, `gained` only after.
 pub fn mcnemar(lost: u64, gained: u64) -> f64 {
-    (2.0 * at_most(lost.min(gained), lost + gained, 0.5)).min(1.0)
+    two_sided(&Distribution::fair(lost + gained).weights, gained)
 }
 
 /// The exact two-sided test by Fisher for runs that are not paired: passes and runs of both sides.

@@ -6,6 +6,8 @@ mod variables;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use serde_json::{Value, json};
+
 use super::blocks::{AGENT, FAULT, FAULT_TARGET, MODEL, SERVER, SUITE};
 use super::check::Diagnostics;
 use super::interpolate::{Template, Variables};
@@ -13,7 +15,9 @@ use super::yaml::{Content, Node};
 use super::{AgentTest, Api, Fault, MAX_RUNS, Marks, Model, Protocol, Provider, Server, Source, Suite, Transport};
 use crate::diag::{Code, Mark, did_you_mean, suggest};
 use crate::eval::{GATES, GateKind, RunScope};
+use crate::json;
 use crate::keys::Block;
+use crate::redact;
 use crate::trace::FaultKind;
 
 /// Maximum comparisons of names in search of a suggestion.
@@ -116,12 +120,14 @@ impl Names {
 struct Written {
     variables: BTreeMap<String, Template>,
     /// One for each item of `agents`.
-    agents: Vec<PromptText>,
+    agents: Vec<WrittenTest>,
 }
 
-struct PromptText {
+struct WrittenTest {
     prompt: Option<Template>,
     system: Option<Template>,
+    /// A digest of the checks of a run.
+    rules: String,
 }
 
 impl Written {
@@ -133,9 +139,24 @@ impl Written {
         let agents = root.items_at("agents").iter();
         Self {
             variables: variables.filter_map(|entry| Some((entry.key.clone(), template(entry.value.text()?)))).collect(),
-            agents: agents.map(|node| PromptText { prompt: at(node, "prompt"), system: at(node, "system") }).collect(),
+            agents: agents
+                .map(|node| WrittenTest { prompt: at(node, "prompt"), system: at(node, "system"), rules: rules(node) })
+                .collect(),
         }
     }
+}
+
+/// A digest of the assertions and gates that judge a run. Variables are as written, so it is the same on every machine.
+fn rules(test: &Node) -> String {
+    let checks: BTreeMap<&str, Value> =
+        run_checks().filter_map(|name| Some((name, test.get(name)?.to_json()))).collect();
+    redact::short_hash(&json::canonical(&json!(checks)))
+}
+
+/// The keys of a test that judge a run.
+fn run_checks() -> impl Iterator<Item = &'static str> {
+    let per_run = GATES.iter().filter(|gate| gate.scope == RunScope::PerRun);
+    std::iter::once("expect").chain(per_run.map(|gate| gate.kind.name()))
 }
 
 /// The entries of `calls` below `trajectory`.
@@ -466,7 +487,7 @@ impl<'a> Lower<'a> {
         root: &Node,
         names: &Names,
         faults: &[Fault],
-        written: Vec<PromptText>,
+        written: Vec<WrittenTest>,
         places: &mut Places,
     ) -> Vec<AgentTest> {
         let mut lines: BTreeMap<String, usize> = BTreeMap::new();
@@ -547,6 +568,7 @@ impl<'a> Lower<'a> {
                 inject,
                 expect,
                 gates,
+                rules: asked.rules,
                 unread,
             });
         }
@@ -725,8 +747,7 @@ pub(super) fn is_check(key: &str) -> bool {
 
 /// Whether the test has per-run checks, valid or not.
 fn checks_runs(node: &Node) -> bool {
-    let per_run = GATES.iter().filter(|gate| gate.scope == RunScope::PerRun);
-    node.get("expect").is_some() || per_run.into_iter().any(|gate| node.get(gate.kind.name()).is_some())
+    run_checks().any(|name| node.get(name).is_some())
 }
 
 /// The name with a misspelled family corrected: `cluade-x` becomes `claude-x`.

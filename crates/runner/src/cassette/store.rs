@@ -345,7 +345,8 @@ impl Cassette {
         Self::open_as(path, Trust::Trusted)
     }
 
-    pub(super) fn open_as(path: &Path, trust: Trust) -> Result<Self, CassetteError> {
+    /// The same for a file in a folder that may not be trusted.
+    pub fn open_as(path: &Path, trust: Trust) -> Result<Self, CassetteError> {
         Self::read(&text_of(path, trust)?).map_err(|why| CassetteError::unreadable(path, why))
     }
 

@@ -1,25 +1,41 @@
 //! The comparison for people, and the texts that the other outputs share.
 
-use mcptest_core::compare::{Comparison, Measure, Outcome, Passes, Shift, TestComparison};
+use mcptest_core::compare::{Comparison, GateShift, Measure, ModelComparison, Outcome, Passes, Shift, TestComparison};
 use mcptest_core::diag::printable;
 
-use super::sides::Named;
+use super::Compared;
+use crate::report::style::WIDTH;
 use crate::report::text::{hang, many, one_line};
-
-/// Columns of a line.
-const WIDTH: usize = 100;
 
 /// Maximum tests and drifted items shown.
 const MAX_TESTS: usize = 20;
 const MAX_DRIFT: usize = 3;
 
-pub(super) fn pretty(found: &Comparison, old: &Named, new: &Named, verbose: bool) -> String {
+pub(super) fn pretty(compared: &Compared, verbose: bool) -> String {
+    let Compared { old, new, found } = compared;
     let mut out = String::new();
-    let mut line = |indent: usize, text: &str| hang(&mut out, WIDTH, indent, indent + 2, text);
-    line(0, &format!("{}: {} -> {}", headline(found), one_line(&old.name), one_line(&new.name)));
+    hang(&mut out, WIDTH, 0, 2, &format!("{}: {} -> {}", headline(found), one_line(old), one_line(new)));
+    body(found, verbose, WIDTH, 0, &mut out);
+    out
+}
+
+/// What changed since an older run, below the report of the new one.
+pub(in crate::report) fn since(compared: &Compared, verbose: bool, width: usize) -> String {
+    let mut out = String::new();
+    hang(&mut out, width, 0, 2, &format!("since {}: {}", one_line(&compared.old), headline(&compared.found)));
+    body(&compared.found, verbose, width, 2, &mut out);
+    out
+}
+
+/// Everything but the first line.
+fn body(found: &Comparison, verbose: bool, width: usize, margin: usize, out: &mut String) {
+    let mut line = |indent: usize, text: &str| hang(out, width, margin + indent, margin + indent + 2, text);
     line(0, &totals(found));
     if let Some(measures) = measures(&found.measures) {
         line(0, &format!("per run: {measures}"));
+    }
+    for model in &found.models {
+        line(0, &self::model(model));
     }
     let shown: Vec<&TestComparison> = ordered(found).into_iter().filter(|test| verbose || !is_quiet(test)).collect();
     let most = if verbose { shown.len() } else { MAX_TESTS };
@@ -45,6 +61,24 @@ pub(super) fn pretty(found: &Comparison, old: &Named, new: &Named, verbose: bool
     for note in &found.notes {
         line(0, &format!("note: {}", one_line(note)));
     }
+}
+
+/// One model by itself.
+fn model(found: &ModelComparison) -> String {
+    let ModelComparison { model, tests, old, new, .. } = found;
+    let mut out = format!("{} {:<12}  model {}: ", sign(found.outcome), found.outcome.as_str(), one_line(model));
+    out.push_str(&format!(
+        "{}, {} before, {} after",
+        many(*tests, "test"),
+        rate(old.passed, old.runs),
+        rate(new.passed, new.runs)
+    ));
+    if let (Some(p_value), Some(adjusted)) = (found.p_value, found.adjusted) {
+        out.push_str(&format!("; pooled p {}, adjusted {}", shown_p(p_value), shown_p(adjusted)));
+    }
+    if found.has_drift {
+        out.push_str("; it drifted");
+    }
     out
 }
 
@@ -57,8 +91,8 @@ fn listed(names: &[String], verbose: bool) -> String {
     out
 }
 
-/// Such as `regressed, pooled p = 0.0012`.
-pub(super) fn headline(found: &Comparison) -> String {
+/// Such as `regressed, pooled p 0.0012`.
+pub(in crate::report) fn headline(found: &Comparison) -> String {
     let p_value =
         found.pooled.map_or_else(|| "no test could be compared".to_owned(), |p| format!("pooled p {}", shown_p(p)));
     format!("{}, {p_value}", found.outcome)
@@ -149,6 +183,9 @@ pub(super) fn details(test: &TestComparison, most: usize) -> Vec<String> {
             }
         }
     }
+    for GateShift { name, old, new } in &test.drift.gates {
+        out.push(format!("{name} over all runs: {old} -> {new}"));
+    }
     if let Some((old, new)) = test.drift.refusals {
         out.push(format!("refusals: {old} -> {new}"));
     }
@@ -198,7 +235,7 @@ pub(super) fn is_quiet(test: &TestComparison) -> bool {
     let is_changed =
         |measure: &Measure| measure.old.to_bits() != measure.new.to_bits() && measure.name != "duration_ms";
     let has_flips = test.flips.as_ref().is_some_and(|(lost, gained)| !lost.is_empty() || !gained.is_empty());
-    test.outcome == Outcome::Same
+    (test.outcome == Outcome::Same || test.is_unjudged())
         && test.drift.is_empty()
         && test.notes.is_empty()
         && !has_flips

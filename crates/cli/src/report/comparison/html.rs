@@ -1,21 +1,23 @@
 //! The comparison as a page: one file, no script, nothing is loaded.
 
-use mcptest_core::compare::{Comparison, Outcome, Passes};
+use mcptest_core::compare::{Outcome, Passes};
 
-use super::sides::Named;
+use super::Compared;
 use super::text::{details, headline, label, measures, ordered, shown_p, sign, totals};
 use crate::report::text::one_line;
 
 const STYLE: &str = "\
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; color: #1b1f24; background: #fff; }
-table { border-collapse: collapse; width: 100%; } th, td { text-align: left; padding: .35rem .6rem; border-bottom: 1px solid #d0d7de; vertical-align: top; }
+table { border-collapse: collapse; width: 100%; } th, td { text-align: left; padding: .35rem .6rem; border-bottom: 1px solid #d0d7de; vertical-align: top; overflow-wrap: anywhere; }
+th, td:first-child, td:nth-child(n+3) { white-space: nowrap; }
 .regressed { color: #b3261e; } .improved { color: #14713a; } .inconclusive { color: #8a5a00; } .same { color: #57606a; }
 ul { margin: .2rem 0 0; padding-left: 1.1rem; font-size: .9em; } .bar { position: relative; display: inline-block; width: 9rem; height: .7rem; background: #eaeef2; margin-right: .4rem; }
 .bar i { position: absolute; top: 0; height: 100%; background: #8c959f; } .bar b { position: absolute; top: -.1rem; width: .18rem; height: .9rem; background: #1b1f24; }
-@media (prefers-color-scheme: dark) { body { color: #e6edf3; background: #0d1117; } th, td { border-color: #30363d; } .bar { background: #21262d; } .bar b { background: #e6edf3; } }
+@media (prefers-color-scheme: dark) { body { color: #e6edf3; background: #0d1117; } th, td { border-color: #30363d; } .bar { background: #21262d; } .bar b { background: #e6edf3; } .regressed { color: #ff7b72; } .improved { color: #56d364; } .inconclusive { color: #e3b341; } .same { color: #9198a1; } }
 ";
 
-pub(super) fn page(found: &Comparison, old: &Named, new: &Named) -> String {
+pub(super) fn page(compared: &Compared) -> String {
+    let Compared { old, new, found } = compared;
     let mut out = String::from(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n",
     );
@@ -29,27 +31,33 @@ pub(super) fn page(found: &Comparison, old: &Named, new: &Named) -> String {
         sign(found.outcome),
         escape(&headline(found))
     ));
-    out.push_str(&format!("<p><code>{}</code> → <code>{}</code></p>\n", escape(&old.name), escape(&new.name)));
+    out.push_str(&format!("<p><code>{}</code> → <code>{}</code></p>\n", escape(old), escape(new)));
     out.push_str(&format!("<p>{}</p>\n", escape(&totals(found))));
     if let Some(measures) = measures(&found.measures) {
         out.push_str(&format!("<p>Per run: {}</p>\n", escape(&measures)));
     }
-    out.push_str("<table>\n<tr><th>result<th>test<th>before<th>after<th>p<th>adjusted\n");
-    for test in ordered(found) {
-        let p_value = |p_value: Option<f64>| p_value.map_or_else(String::new, shown_p);
-        out.push_str(&format!(
-            "<tr><td class=\"{0}\">{1} {0}<td>{2}{3}<td>{4}<td>{5}<td>{6}<td>{7}\n",
-            test.outcome,
-            sign(test.outcome),
-            escape(&label(test)),
-            list(&details(test, usize::MAX)),
-            rate(test.old),
-            rate(test.new),
-            p_value(test.p_value),
-            p_value(test.adjusted),
-        ));
+    if !found.models.is_empty() {
+        table(
+            &mut out,
+            "model",
+            found.models.iter().map(|model| Line {
+                outcome: model.outcome,
+                name: escape(&model.model),
+                sides: (model.old, model.new),
+                p_values: (model.p_value, model.adjusted),
+            }),
+        );
     }
-    out.push_str("</table>\n");
+    table(
+        &mut out,
+        "test",
+        ordered(found).into_iter().map(|test| Line {
+            outcome: test.outcome,
+            name: format!("{}{}", escape(&label(test)), list(&details(test, usize::MAX))),
+            sides: (test.old, test.new),
+            p_values: (test.p_value, test.adjusted),
+        }),
+    );
     for (names, side) in [(&found.gone, "OLD"), (&found.added, "NEW")] {
         if !names.is_empty() {
             out.push_str(&format!("<h2>Only in {side}</h2>\n{}\n", list(names)));
@@ -60,6 +68,27 @@ pub(super) fn page(found: &Comparison, old: &Named, new: &Named) -> String {
     }
     out.push_str(&format!("<p class=\"same\">{}</p>\n</html>\n", legend(found.outcome)));
     out
+}
+
+/// A line of a table; its name is HTML.
+struct Line {
+    outcome: Outcome,
+    name: String,
+    sides: (Passes, Passes),
+    p_values: (Option<f64>, Option<f64>),
+}
+
+fn table(out: &mut String, what: &str, lines: impl Iterator<Item = Line>) {
+    out.push_str(&format!("<table>\n<tr><th>result<th>{what}<th>before<th>after<th>p<th>adjusted\n"));
+    for Line { outcome, name, sides: (old, new), p_values: (p_value, adjusted) } in lines {
+        let (mark, old, new) = (sign(outcome), rate(old), rate(new));
+        let shown = |p_value: Option<f64>| p_value.map_or_else(String::new, shown_p);
+        let (p_value, adjusted) = (shown(p_value), shown(adjusted));
+        out.push_str(&format!(
+            "<tr><td class=\"{outcome}\">{mark} {outcome}<td>{name}<td>{old}<td>{new}<td>{p_value}<td>{adjusted}\n"
+        ));
+    }
+    out.push_str("</table>\n");
 }
 
 fn legend(outcome: Outcome) -> &'static str {
