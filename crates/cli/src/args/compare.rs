@@ -20,8 +20,9 @@ use clap::{Args, Subcommand, ValueEnum};
     verbatim_doc_comment,
     after_help = "\
 Cassettes have no verdicts of their own: --suite judges both sides by the checks of a suite. Without it
-only what the runs did is compared, with --fail-on drift or none. Intervals of rates are Wilson's at 95 %, those of differences are at
-90 %, so that a difference within --margin is shown at 5 % (two one-sided tests).
+only what the runs did is compared, with --fail-on drift or none. Intervals of rates are Wilson's at
+95 %, those of differences are at 90 %, so that a difference within --margin is shown at 5 % (two
+one-sided tests).
 
 Exit codes: 0 nothing of what --fail-on names happened, 1 it did, 2 a side cannot be read, or the two
 have no test in common, or no test in common has a verdict.

@@ -33,7 +33,9 @@ pub(super) fn run(typed: &Render, environment: Environment<'_>, console: &mut Co
     }
     let (unwritten, _) = finish(reporters, &report, older.as_ref());
     let code = if unwritten.is_empty() { exit::OK } else { exit::ERROR };
-    unwritten.into_iter().for_each(|failure| console.err.complain(failure));
+    for failure in unwritten {
+        console.err.complain(failure);
+    }
     Ok(code)
 }
 

@@ -554,25 +554,40 @@ proptest! {
         }
         let GateFile { expect, gates, .. } = gates(&file);
         let originals: Vec<Trace> = envelopes.iter().map(trace).collect();
-        let group_passes = |expect: &[Assertion], gates: &Gates, traces: &[Trace]| {
-            let outcomes: Vec<bool> = traces.iter().map(|trace| passes(expect, gates, trace)).collect();
+        let own = (expect, gates);
+        // All of these checks together, with a run that fails regardless of what it did.
+        let group_passes = |all: &[&(Vec<Assertion>, Gates)], traces: &[Trace], flipped: Option<usize>| {
+            let is_good = |(at, trace): (usize, &Trace)| {
+                flipped != Some(at) && all.iter().all(|(expect, gates)| passes(expect, gates, trace))
+            };
+            let outcomes: Vec<bool> = traces.iter().enumerate().map(is_good).collect();
             let traces: Vec<&Trace> = traces.iter().collect();
-            judge::runs(gates, &traces, &outcomes).iter().all(|check| check.verdict == Verdict::Pass)
+            let over_runs = all.iter().flat_map(|(_, gates)| judge::runs(gates, &traces, &outcomes));
+            over_runs.into_iter().all(|check| check.verdict == Verdict::Pass)
         };
         let found = judged(&envelopes, &file, &all());
-        if !group_passes(&expect, &gates, &originals) {
+        if !group_passes(&[&own], &originals, None) {
             prop_assert!(found.is_err());
             return Ok(());
         }
         let all_runs = runs(&envelopes);
         let copies: Vec<_> = originals.iter().map(|trace| changed(trace, &all_runs)).collect();
         for mutant in found.unwrap().0 {
-            if mutant.operator == Operator::FlipOutcome {
-                continue;
-            }
+            let flipped = (mutant.operator == Operator::FlipOutcome).then_some(mutant.run);
             let mut traces = originals.clone();
-            traces[mutant.run] = copies[mutant.run][&(mutant.operator, mutant.change.clone())].clone();
-            prop_assert_eq!(mutant.status == Status::Caught, !group_passes(&expect, &gates, &traces), "{:?}", mutant);
+            if flipped.is_none() {
+                traces[mutant.run] = copies[mutant.run][&(mutant.operator, mutant.change.clone())].clone();
+            }
+            let is_caught = !group_passes(&[&own], &traces, flipped);
+            prop_assert_eq!(mutant.status == Status::Caught, is_caught, "{:?}", mutant);
+            if let Some(fix) = &mutant.fix {
+                let GateFile { expect, gates, .. } = self::gates(fix);
+                let more = (expect, gates);
+                prop_assert!(group_passes(&[&own, &more], &originals, None), "{fix} passes the original: {:?}", mutant);
+                prop_assert!(!group_passes(&[&own, &more], &traces, flipped), "{fix} fails {:?}", mutant);
+            }
+            let is_explained = mutant.fix.is_some() || mutant.why.is_some();
+            prop_assert_eq!(mutant.status != Status::Caught, is_explained, "{:?}", mutant);
         }
     }
 }

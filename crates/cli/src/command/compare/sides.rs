@@ -202,6 +202,8 @@ fn judged(cell: &Cell<'_>, file: &str, mut runs: BTreeMap<u64, Cassette>) -> Sid
     let rows = cell.rows(attempts.map(|attempt| (Some(Origin::Replayed), attempt)).collect());
     let mut report = Report::default();
     report.take(Event::SuiteStarted { file: file.to_owned() });
-    rows.into_iter().for_each(|row| report.take(Event::RowFinished(Box::new(row))));
+    for row in rows {
+        report.take(Event::RowFinished(Box::new(row)));
+    }
     Side::of_report(&report)
 }

@@ -33,8 +33,8 @@ pub(super) fn page(compared: &Compared) -> String {
     ));
     out.push_str(&format!("<p><code>{}</code> → <code>{}</code></p>\n", escape(old), escape(new)));
     out.push_str(&format!("<p>{}</p>\n", escape(&totals(found))));
-    if let Some(measures) = measures(&found.measures) {
-        out.push_str(&format!("<p>Per run: {}</p>\n", escape(&measures)));
+    for measure in measures(&found.measures) {
+        out.push_str(&format!("<p>{}</p>\n", escape(&measure)));
     }
     if !found.models.is_empty() {
         table(

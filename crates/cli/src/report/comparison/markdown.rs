@@ -37,8 +37,8 @@ pub(in crate::report) fn section(compared: &Compared) -> String {
 
 /// Everything but the heading and the totals.
 fn body(found: &Comparison, out: &mut String) {
-    if let Some(measures) = measures(&found.measures) {
-        out.push_str(&format!("\nPer run: {measures}.\n"));
+    for measure in measures(&found.measures) {
+        out.push_str(&format!("\n{measure}\n"));
     }
     if !found.models.is_empty() {
         out.push_str("\n| result | model | before | after | p | adjusted |\n| --- | --- | --- | --- | --- | --- |\n");

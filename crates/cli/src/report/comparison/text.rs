@@ -31,8 +31,8 @@ pub(in crate::report) fn since(compared: &Compared, verbose: bool, width: usize)
 fn body(found: &Comparison, verbose: bool, width: usize, margin: usize, out: &mut String) {
     let mut line = |indent: usize, text: &str| hang(out, width, margin + indent, margin + indent + 2, text);
     line(0, &totals(found));
-    if let Some(measures) = measures(&found.measures) {
-        line(0, &format!("per run: {measures}"));
+    for measure in measures(&found.measures) {
+        line(0, &measure);
     }
     for model in &found.models {
         line(0, &self::model(model));
@@ -164,7 +164,7 @@ pub(super) fn details(test: &TestComparison, most: usize) -> Vec<String> {
             }
         }
     }
-    out.extend(measures(&test.measures).map(|text| format!("per run: {text}")));
+    out.extend(measures(&test.measures));
     for (shifts, what, unit) in [
         (&test.drift.paths, "path", "run"),
         (&test.drift.tools, "tool", "call"),
@@ -193,20 +193,26 @@ pub(super) fn details(test: &TestComparison, most: usize) -> Vec<String> {
     out
 }
 
-/// Means per run, such as `calls 5.1 -> 4.8 (-5.9%)`; none where nothing was recorded.
-pub(super) fn measures(found: &[Measure]) -> Option<String> {
+/// Means per run, such as `per run: calls 5.1 -> 4.8 (-5.9%)`, with the time on a line of its own: it differs from run to run.
+pub(super) fn measures(found: &[Measure]) -> Vec<String> {
     let one = |measure: &Measure| {
         let Measure { name, old, new } = *measure;
-        let digits = if name == "cost" { 4 } else { 1 };
-        let name = if name == "duration_ms" { "ms" } else { name };
+        let (digits, unit) = match name {
+            "cost" => (4, ""),
+            "duration_ms" => (1, " ms"),
+            _ => (1, ""),
+        };
         let change = if old > 0.0 { format!(" ({:+.1}%)", 100.0 * (new - old) / old) } else { String::new() };
         if old.to_bits() == new.to_bits() {
-            format!("{name} {old:.digits$}")
+            format!("{old:.digits$}{unit}")
         } else {
-            format!("{name} {old:.digits$} -> {new:.digits$}{change}")
+            format!("{old:.digits$}{unit} -> {new:.digits$}{unit}{change}")
         }
     };
-    (!found.is_empty()).then(|| found.iter().map(one).collect::<Vec<_>>().join(", "))
+    let (time, rest): (Vec<&Measure>, Vec<&Measure>) = found.iter().partition(|measure| measure.name == "duration_ms");
+    let rest: Vec<String> = rest.into_iter().map(|measure| format!("{} {}", measure.name, one(measure))).collect();
+    let rest = (!rest.is_empty()).then(|| format!("per run: {}", rest.join(", ")));
+    rest.into_iter().chain(time.into_iter().map(|time| format!("time per run: {}", one(time)))).collect()
 }
 
 /// The name of a test, and its suite where there is one.
