@@ -2,10 +2,11 @@
 //! file, so that what fuzzing looks for is what the tests hold.
 
 use mcptest_core::cassette::seal;
+use mcptest_core::compare::{CompareOptions, Side, compare};
 use mcptest_core::event::Event;
 use mcptest_core::import::{Format, Options, Record};
 use mcptest_core::json::{self, Layout};
-use mcptest_core::report::{self, Baseline, Report, Row, grid};
+use mcptest_core::report::{self, Report, Row, grid};
 use mcptest_runner::cassette::{Cassette, VERSION, changes, slug};
 
 /// The longest refusal, in bytes: what is wrong is shown in excerpts.
@@ -79,8 +80,9 @@ pub(crate) fn check_report(text: &str) -> bool {
         report.take(event.clone());
     }
     assert!(report.exit_code() <= 2);
-    let changes = Baseline::of(&report).compare(&report);
-    assert!(changes.is_empty(), "a report differs from itself: {changes:?}");
+    let side = Side::of_report(&report);
+    let compared = compare(&side, &side, &CompareOptions::default());
+    assert!(!compared.has_drift(), "a report differs from itself: {compared:?}");
     let rows = rows(events);
     grid(&rows);
     let written = saved(&rows);
