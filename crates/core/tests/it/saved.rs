@@ -1,11 +1,10 @@
 //! Saved reports: read back as they were written, held against each other, and refused where they are something else.
 
+use mcptest_core::compare::{CompareOptions, Side, compare};
 use mcptest_core::diag::{Code, Mark, Source, Subject};
 use mcptest_core::event::Event;
 use mcptest_core::json::{self, Layout};
-use mcptest_core::report::{
-    Attempt, Baseline, Cell, Change, Evidence, Origin, Rate, Report, ReportError, Row, RowVerdict, RunError, read,
-};
+use mcptest_core::report::{Attempt, Cell, Evidence, Origin, Report, ReportError, Row, RowVerdict, RunError, read};
 use mcptest_core::suite::{self, Suite, Variables};
 use mcptest_core::trace::Trace;
 use proptest::prelude::*;
@@ -359,7 +358,7 @@ fn a_test_may_be_called_like_a_run() {
 }
 
 #[test]
-fn verdicts_flip_for_worse_for_better_and_otherwise() {
+fn runs_of_reports_are_paired_where_both_have_them() {
     use RowVerdict::{Absorbed, Error, Fail, Pass, Skipped, Unassessable};
     let old = report(
         "./t/a.yml",
@@ -397,20 +396,36 @@ fn verdicts_flip_for_worse_for_better_and_otherwise() {
             ("steady #4", Absorbed),
         ],
     );
-    let changes = Baseline::of(&old).compare(&new);
-    let reported = |changes: &[Change]| -> Vec<String> {
-        changes.iter().map(|change| format!("{} {:?} {:?}", change.name, change.before, change.after)).collect()
-    };
-    assert_eq!(reported(&changes.worse), ["worse Some(Pass) Some(Unassessable)", "twice Some(Pass) Some(Fail)"]);
-    assert_eq!(reported(&changes.better), ["better Some(Error) Some(Pass)"]);
-    assert_eq!(reported(&changes.other), ["otherwise Some(Fail) Some(Error)", "open Some(Pass) Some(Skipped)"]);
+    let (old, new) = (Side::of_report(&old), Side::of_report(&new));
+    let compared = compare(&old, &new, &CompareOptions::default());
+    let tests: Vec<String> = compared
+        .tests
+        .iter()
+        .map(|test| {
+            let flips = test.flips.as_ref().map(|(lost, gained)| format!("-{} +{}", lost.join(" "), gained.join(" ")));
+            let (old, new) = (test.old, test.new);
+            let counts = format!("{}/{} {}/{}", old.passed, old.runs, new.passed, new.runs);
+            format!("{} {counts} {}", test.name, flips.as_deref().unwrap_or("not paired"))
+        })
+        .collect();
     assert_eq!(
-        reported(&changes.added),
-        ["new None Some(Pass)", "steady #3 None Some(Pass)", "steady #4 None Some(Absorbed)"]
+        tests,
+        [
+            "worse 1/1 0/1 -worse +",
+            // A run with an error, or one that was skipped, has no outcome.
+            "better 0/0 1/1 not paired",
+            "same 0/1 0/1 - +",
+            "otherwise 0/1 0/0 not paired",
+            "open 1/1 0/0 not paired",
+            "twice 1/1 1/1 - +",
+            "twice 1/1 0/1 -twice +",
+            "cell 2/2 1/2 -2 +",
+            "steady 1/2 2/4 not paired",
+        ]
     );
-    assert_eq!(reported(&changes.gone), ["gone Some(Pass) None"]);
-    // Two of four is one of two.
-    let rate = Rate { file: "t/a.yml".to_owned(), name: "cell".to_owned(), before: (2, 2), after: (1, 2) };
-    assert_eq!(changes.rates, [rate]);
-    assert!(Baseline::of(&new).compare(&new).is_empty());
+    assert_eq!((&*compared.gone, &*compared.added), (&["gone".to_owned()][..], &["new".to_owned()][..]));
+    let notes = ["OLD: 1 run has an error and does not count", "NEW: 1 run has an error and does not count"];
+    assert_eq!(compared.notes, notes);
+    assert!(compared.has_flips() && compared.has_drift());
+    assert!(!compare(&new, &new, &CompareOptions::default()).has_drift());
 }
