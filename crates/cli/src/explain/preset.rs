@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     fn program(keys: &str) -> Program {
-        let keys: String = keys.lines().map(|line| format!("    {line}\n")).collect();
+        let keys = keys.lines().map(|line| format!("    {line}\n")).collect::<Vec<_>>().concat();
         let text = format!(
             "programs:\n  it:\n{keys}agents:\n  - {{ name: a, program: it, prompt: b, expect: [{{ target: final_response, \
              matcher: {{ contains: c }} }}] }}\n"

@@ -311,7 +311,7 @@ fn events(format: &str, calls: &[(&str, Value, bool)]) -> String {
         }
         _ => json!({ "type": "message", "role": "assistant", "content": "I found note 7.", "delta": true }),
     });
-    lines.iter().map(|line| format!("{line}\n")).collect()
+    lines.iter().map(|line| format!("{line}\n")).collect::<Vec<_>>().concat()
 }
 
 #[test]
