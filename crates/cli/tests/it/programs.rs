@@ -273,8 +273,11 @@ fn a_program_that_hangs_is_stopped_on_time_and_has_failed() {
     assert!(text(&output).contains("it did not end within 6000 ms and was stopped"), "{}", text(&output));
 }
 
+/// A tool, its arguments, and whether the call is said to have succeeded.
+type Said = (&'static str, Value, bool);
+
 /// The events of an agent CLI that says it called these tools of the server `desk`, each with its arguments.
-fn events(format: &str, calls: &[(&str, Value, bool)]) -> String {
+fn events(format: &str, calls: &[Said]) -> String {
     let mut lines: Vec<Value> = Vec::new();
     for (at, (tool, args, is_good)) in calls.iter().enumerate() {
         let id = format!("c{at}");
@@ -317,7 +320,7 @@ fn events(format: &str, calls: &[(&str, Value, bool)]) -> String {
 #[test]
 fn what_an_agent_cli_says_about_its_calls_is_held_against_what_was_recorded() {
     let rain = || json!({ "q": "rain" });
-    let cases: [(Vec<(&str, Value, bool)>, Value); 4] = [
+    let cases: [(Vec<Said>, Value); 4] = [
         (vec![("search", rain(), true)], Value::Null),
         (
             vec![("search", rain(), true), ("delete_note", json!({}), true)],
