@@ -83,7 +83,7 @@ impl Scorer {
     pub fn new(gates: Option<GateFile>, outcome: Option<Outcome>) -> Result<Self, ScorerError> {
         let judges = gates.is_some();
         let file = gates.unwrap_or_else(|| GateFile { gates: measured(), ..GateFile::default() });
-        let GateFile { expect, gates, tasks } = &file;
+        let GateFile { expect, gates, tasks, .. } = &file;
         if judges && expect.is_empty() && gates.is_empty() && tasks.is_empty() {
             return Err(ScorerError::NoGates);
         }
@@ -107,7 +107,7 @@ impl Scorer {
         Ok((expect, gates, tasks))
     }
 
-    /// Writes this into the lines of groups: parts of a corpus may be merged when they were judged by the same rules.
+    /// Writes this into the lines: parts of a corpus may be merged when they were judged by the same rules.
     #[must_use]
     pub fn with_rules(self, rules: String) -> Self {
         Self { rules: Some(rules), ..self }
@@ -116,6 +116,11 @@ impl Scorer {
     /// What [`Scorer::with_rules`] was given.
     pub fn rules(&self) -> Option<&str> {
         self.rules.as_deref()
+    }
+
+    /// What the lines of traces say about who judged them: the rules, or nothing if there are no gates.
+    pub fn trace_rules(&self) -> Option<&str> {
+        self.rules().filter(|_| self.judges)
     }
 
     /// Leaves [`CheckResult::line`] empty where it can: only reports show it, and its words cost more than many a gate.

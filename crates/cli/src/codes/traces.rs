@@ -144,7 +144,7 @@ pub(super) static ENTRIES: [Entry; 17] = [
         Code::GatesMismatch,
         "Parts were judged by different gates",
         "it was not scored with the gates and the outcome of this merge",
-        "A merge takes the outcomes of runs from the lines of its parts. With different gates they would mean something else.",
+        "A merge takes the verdicts of traces and the outcomes of runs from the lines of its parts. With different gates they would mean something else. Every line has a fingerprint of its gates, `rules`.",
         &["Use the same `--gates` and `--outcome` for every part and for the merge, or none at all."],
     ),
 ];

@@ -103,8 +103,8 @@ pub(super) fn threads(typed: &ReadingArgs) -> usize {
 
 pub(super) fn scorer(typed: &Score, gates: Option<Loaded>) -> Result<Scorer, Stop> {
     let outcome = outcome(typed.outcome.as_ref(), typed.outcome_pass.as_deref());
-    let (gates, written) = gates.unzip();
-    let rules = rules(written.as_ref(), outcome.as_ref());
+    let gates = gates.map(|(gates, _)| gates);
+    let rules = rules(gates.as_ref(), outcome.as_ref());
     Scorer::new(gates, outcome).map(|scorer| scorer.with_rules(rules)).map_err(|error| {
         let hint = "add a gate for single runs, or say where records state their outcome: --outcome";
         let file = typed.gates.as_deref().map_or_else(String::new, |path| path.display().to_string());
@@ -118,14 +118,18 @@ pub(super) fn outcome(path: Option<&Target>, pass: Option<&str>) -> Option<Outco
     path.zip(pass).map(|(path, pass)| Outcome { path: path.clone(), pass: value(pass) })
 }
 
+/// Bytes of the fingerprint: every line has it, and it tells a few gates files of one team apart.
+const FINGERPRINT: usize = 6;
+
 /// A fingerprint of gates and outcome, independent of the layout of their file.
-fn rules(gates: Option<&Value>, outcome: Option<&Outcome>) -> String {
+fn rules(gates: Option<&GateFile>, outcome: Option<&Outcome>) -> String {
+    let gates = gates.map(|gates| &gates.content);
     let outcome = outcome.map(|outcome| (outcome.path.to_string(), &outcome.pass));
     let rules = json::canonical(&json!([gates, outcome]));
-    STANDARD.encode(&Sha256::digest(rules.as_bytes())[..12])
+    STANDARD.encode(&Sha256::digest(rules.as_bytes())[..FINGERPRINT])
 }
 
-/// A gates file, and the same as a value.
+/// A gates file, and the same as it is written.
 pub(super) type Loaded = (GateFile, Value);
 
 /// Loads a gates file. Warnings are printed.

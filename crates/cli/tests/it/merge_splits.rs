@@ -105,18 +105,25 @@ fn record(random: &mut Random) -> String {
     out.to_string()
 }
 
-/// Scores a random corpus in one piece and in parts.
-fn split(here: &Folder, random: &mut Random) -> (Found, Found, String) {
+/// Random rules to judge by, with their gates in a file of this name.
+fn rules(here: &Folder, file: &str, random: &mut Random) -> (Vec<String>, &'static str) {
     let mut rules: Vec<String> = Vec::new();
     let gates = GATES[random.below(GATES.len())];
     let is_outcome = random.below(3) == 0 || gates == "reliability: {}\n";
     if !gates.is_empty() {
-        here.write("gates.yml", gates.as_bytes());
-        rules.extend(["--gates".to_owned(), here.0.join("gates.yml").to_str().unwrap().to_owned()]);
+        here.write(file, gates.as_bytes());
+        rules.extend(["--gates".to_owned(), here.0.join(file).to_str().unwrap().to_owned()]);
     }
     if is_outcome {
         rules.extend(["--outcome", "reward", "--outcome-pass", "1"].map(str::to_owned));
     }
+    (rules, gates)
+}
+
+/// Scores a random corpus in one piece and in parts; if `differs`, a part of the parts by other rules.
+fn split(here: &Folder, random: &mut Random, differs: bool) -> (Found, Found, String) {
+    let (rules, gates) = rules(here, "gates.yml", random);
+    let (others, _) = if differs { self::rules(here, "other.yml", random) } else { (rules.clone(), gates) };
     let mut reading = vec!["--jobs".to_owned(), "1".to_owned(), "--from".to_owned(), "envelope".to_owned()];
     if random.below(3) == 0 {
         reading.extend(["--group-by".to_owned(), "task".to_owned()]);
@@ -144,7 +151,8 @@ fn split(here: &Folder, random: &mut Random) -> (Found, Found, String) {
     let mut left = &inputs[..];
     while !left.is_empty() {
         let (some, rest) = left.split_at(1 + random.below(left.len()));
-        let (_, out, _) = run(&[some, &rules[..], &reading].concat());
+        let judged_by = if random.below(2) == 0 { &rules } else { &others };
+        let (_, out, _) = run(&[some, &judged_by[..], &reading].concat());
         let name = format!("part-{}.jsonl", scored.len());
         here.write(&name, out.as_bytes());
         scored.push(here.0.join(name).to_str().unwrap().to_owned());
@@ -152,7 +160,7 @@ fn split(here: &Folder, random: &mut Random) -> (Found, Found, String) {
     }
     let merge = ["--merge".to_owned(), "--jobs".to_owned(), "1".to_owned()];
     let merged = found(run(&[&scored[..], &rules, &merge].concat()));
-    (whole, merged, format!("{gates}{reading:?} {rules:?} {inputs:?} {scored:?}"))
+    (whole, merged, format!("{gates}{reading:?} {rules:?} {others:?} {inputs:?} {scored:?}"))
 }
 
 #[expect(clippy::disallowed_methods, reason = "a switch for whoever wants to try more")]
@@ -165,11 +173,31 @@ fn parts_of_any_split_merge_to_the_result_of_one_process() {
     let here = Folder::with(&[]);
     let mut codes = std::collections::BTreeMap::new();
     for seed in 0..count() {
-        let (whole, mut merged, what) = split(&here, &mut Random::new(seed));
+        let (whole, mut merged, what) = split(&here, &mut Random::new(seed), false);
         // A part without anything is reported of.
         merged.summary.retain(|line| !line.ends_with(": this part is empty"));
         assert_eq!(merged, whole, "split {seed}: {what}");
         *codes.entry(format!("{:?}", whole.code)).or_insert(0) += 1;
     }
     assert_eq!(codes.len(), 3, "every exit code is met: {codes:?}");
+}
+
+#[test]
+fn parts_that_were_judged_by_other_gates_are_an_error_or_make_no_difference() {
+    let here = Folder::with(&[]);
+    let error = ExitCode::from(2);
+    let (mut rejected, mut same) = (0, 0);
+    for seed in 0..count() {
+        let (whole, mut merged, what) = split(&here, &mut Random::new(seed), true);
+        if merged.code == error && whole.code != error {
+            rejected += 1;
+            continue;
+        }
+        merged.summary.retain(|line| !line.ends_with(": this part is empty"));
+        if merged.code != error {
+            assert_eq!(merged, whole, "split {seed}: {what}");
+            same += 1;
+        }
+    }
+    assert!(rejected > 0 && same > 0, "{rejected} rejected, {same} the same");
 }

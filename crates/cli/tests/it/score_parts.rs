@@ -108,3 +108,54 @@ hint: say where it is with --group-by
 ";
     here.check(&["score", "a.jsonl", "--outcome", "reward", "--outcome-pass", "1", "--output", "none"], 0, "", stderr);
 }
+
+#[test]
+fn a_trace_without_a_group_says_which_gates_judged_it() {
+    let here = Folder::with(&[
+        ("in.jsonl", "{\"tool_calls\":[{\"name\":\"a\"}],\"tool_results\":[null]}\n"),
+        ("lenient.yml", "trajectory: { calls: [{ name: a }] }\n"),
+        ("laid-out.yml", "trajectory:\n  calls:\n    - name: a\n"),
+        ("strict.yml", "trajectory: { calls: [{ name: b }] }\n"),
+        ("variable.yml", "trajectory: { calls: [{ name: \"${TOOL}\" }] }\n"),
+    ]);
+    let score = |gates: &str, part: &str| {
+        let output = here.command(&["score", "in.jsonl", "--gates", gates]).env("TOOL", "a").output().unwrap();
+        here.write(part, &output.stdout);
+        text(&output.stdout)
+    };
+    let line = score("lenient.yml", "lenient.out");
+    let (before, rules) = line.split_once(",\"rules\":").unwrap();
+    assert!(before.ends_with("\"failures\":[]") && rules.len() == "\"12345678\"}\n".len(), "{line}");
+    score("variable.yml", "variable.out");
+    here.write("unmarked.out", format!("{before}}}\n").as_bytes());
+    let passed = "1 trace: 1 passed\n";
+    here.check(&["score", "--merge", "lenient.out", "--gates", "lenient.yml"], 0, "", passed);
+    here.check(&["score", "--merge", "lenient.out", "--gates", "laid-out.yml"], 0, "", passed);
+    let end = "1 trace: 1 passed\n1 record or input could not be read\n";
+    let other = "it was not scored with the gates and the outcome of this merge\n\
+         hint: score every part with the same --gates and --outcome as the merge, or all without\n";
+    let unmarked = "it has traces that do not say which gates judged them\n\
+         hint: score this part again with the gates of the merge; its lines are edited or from an older version\n";
+    let outcome = ["--outcome", "reward", "--outcome-pass", "1"];
+    for (part, gates, more, why) in [
+        ("lenient.out", &["--gates", "strict.yml"][..], &[][..], other),
+        ("lenient.out", &["--gates", "lenient.yml"], &outcome, other),
+        ("lenient.out", &[], &[], other),
+        ("unmarked.out", &["--gates", "lenient.yml"], &[], unmarked),
+    ] {
+        let note = if more.is_empty() {
+            ""
+        } else {
+            "note[outcome-without-group]: outcomes are counted per group, and no record names a group\n\
+             hint: say where it is with --group-by\n"
+        };
+        let stderr = format!("error[gates-mismatch]: {part}: {why}{end}{note}");
+        here.check(&[&["score", "--merge", part], gates, more].concat(), 2, "", &stderr);
+    }
+    // A variable with another value makes other gates.
+    let merge = |tool: &str| {
+        let merge = ["score", "--merge", "variable.out", "--gates", "variable.yml"];
+        here.command(&merge).env("TOOL", tool).output().unwrap().status.code()
+    };
+    assert_eq!((merge("a"), merge("b")), (Some(0), Some(2)));
+}

@@ -40,6 +40,8 @@ struct Line {
     failures: Vec<LineFailure>,
     #[serde(default)]
     carry: Option<Carry>,
+    #[serde(default)]
+    rules: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -84,6 +86,7 @@ impl ScoreLines {
                 let name = line.id.clone().unwrap_or_else(|| format!("trace {}", self.side.tests.len() + 1));
                 let mut alone = TestRuns::new("", &name, "");
                 alone.add_calls(line.id, passed, None);
+                alone.checks = line.rules.into_iter().collect();
                 self.side.tests.push(alone);
                 Ok(())
             }

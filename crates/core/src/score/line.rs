@@ -26,11 +26,13 @@ pub struct TraceLine<'a> {
     verdict: Option<RowVerdict>,
     metrics: AllMetrics<'a>,
     failures: Vec<LineFailure<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rules: Option<&'a str>,
 }
 
 impl<'a> TraceLine<'a> {
-    /// The line of a trace in a group.
-    pub fn new(one: &'a Imported<'_>, group: Option<&'a str>, scored: &'a Scored) -> Self {
+    /// The line of a trace in a group, with what [`Scorer::trace_rules`](super::Scorer::trace_rules) says.
+    pub fn new(one: &'a Imported<'_>, group: Option<&'a str>, scored: &'a Scored, rules: Option<&'a str>) -> Self {
         let Scored { verdict, checks, session, failures, tasks, .. } = scored;
         let gates = checks.iter().filter_map(|check| Some((check.gate?.info().prefix, &check.metrics)));
         let session = session.iter().map(|session| (GateKind::Stability.info().prefix, session));
@@ -42,6 +44,7 @@ impl<'a> TraceLine<'a> {
             verdict: *verdict,
             metrics: all_metrics(gates.chain(session)),
             failures: failures.iter().map(|(gate, failure)| LineFailure::new(gate, failure)).collect(),
+            rules,
         }
     }
 
@@ -56,6 +59,7 @@ impl<'a> TraceLine<'a> {
             verdict: Some(RowVerdict::Error),
             metrics: AllMetrics::new(),
             failures,
+            rules: None,
         }
     }
 }

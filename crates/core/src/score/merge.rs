@@ -32,6 +32,8 @@ pub enum Merged {
         group: Option<String>,
         /// The tasks it belongs to.
         tasks: Vec<u32>,
+        /// By which rules it was judged; none if it was not, or if the line does not say.
+        rules: Option<String>,
     },
 }
 
@@ -148,6 +150,7 @@ impl Groups {
             index: Option<u64>,
             #[serde(default)]
             tasks: Vec<u32>,
+            rules: Option<String>,
         }
         let foreign = || MergeError::Json("it is not a line that `mcptest score` writes".to_owned());
         let line: Line = serde_json::from_str(line).map_err(|error| match error.classify() {
@@ -157,7 +160,7 @@ impl Groups {
         })?;
         let (Some(group), Some(runs), Some(parts)) = (line.group.clone(), line.runs, line.carry) else {
             return match line.index {
-                Some(_) => Ok(Merged::Trace { group: line.group, tasks: line.tasks }),
+                Some(_) => Ok(Merged::Trace { group: line.group, tasks: line.tasks, rules: line.rules }),
                 None => Err(foreign()),
             };
         };

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use super::Gates;
 use super::blocks::{GATE_FILE, TASK};
 use super::lint;
@@ -23,6 +25,8 @@ pub struct GateFile {
     pub gates: Gates,
     /// In the order written.
     pub tasks: Vec<Task>,
+    /// The file as a value, its variables replaced: equal for files with the same checks, whatever their layout.
+    pub content: Value,
 }
 
 /// Checks for the traces of one task.
@@ -77,7 +81,7 @@ impl Lower<'_> {
                 lint::gate_file(&task.expect, &task.gates, !gates.judges_runs(), node, &mut self.diagnostics.list);
             }
         }
-        Some(GateFile { expect, gates, tasks })
+        Some(GateFile { expect, gates, tasks, content: root.to_json() })
     }
 
     /// One task; `judges_runs` says whether the file has checks for single runs of all tasks.

@@ -48,7 +48,7 @@ fn a_group_is_judged_as_the_runs_of_a_suite_are() {
         })
         .collect();
     let in_suite = judge::runs(&gates, &runs.iter().collect::<Vec<_>>(), &outcomes);
-    let scorer = Scorer::new(Some(GateFile { expect, gates, tasks: Vec::new() }), None).unwrap();
+    let scorer = Scorer::new(Some(GateFile { expect, gates, ..GateFile::default() }), None).unwrap();
     let groups = grouped(&scorer, runs);
     let line = groups.lines(&scorer).next().unwrap();
     assert_eq!(line.checks, in_suite);
@@ -82,7 +82,7 @@ fn lines_put_gates_that_share_a_prefix_into_one_object() {
     let trace = run(&[("search", 1)]);
     let imported = Imported { id: Some("i".to_owned()), group: None, edited: false, fields: "{}".into(), trace };
     let found = scorer.score(&imported, None, "-").unwrap();
-    let line = serde_json::to_value(TraceLine::new(&imported, None, &found)).unwrap();
+    let line = serde_json::to_value(TraceLine::new(&imported, None, &found, None)).unwrap();
     assert_eq!(
         line,
         json!({
@@ -118,5 +118,8 @@ fn a_merged_line_needs_the_data_of_its_runs() {
         assert_eq!(again.merge(text).unwrap_err().to_string(), expected);
     }
     let trace = again.merge(r#"{"source":"s","index":0,"group":null}"#).unwrap();
-    assert_eq!(trace, Merged::Trace { group: None, tasks: Vec::new() });
+    assert_eq!(trace, Merged::Trace { group: None, tasks: Vec::new(), rules: None });
+    let trace = again.merge(r#"{"source":"s","index":0,"group":"g","tasks":[1],"rules":"r"}"#).unwrap();
+    let (group, rules) = (Some("g".to_owned()), Some("r".to_owned()));
+    assert_eq!(trace, Merged::Trace { group, tasks: vec![1], rules });
 }

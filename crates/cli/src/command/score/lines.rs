@@ -68,7 +68,7 @@ impl ScoredBatch {
         };
         job.read(options, group_by, &mut |found| match score(found, scorer, &job.source) {
             Ok((mut one, group, mut result)) => {
-                out.line(&TraceLine::new(&one, group.as_deref(), &result));
+                out.line(&TraceLine::new(&one, group.as_deref(), &result, scorer.trace_rules()));
                 let run = result.run.take();
                 let row = wants_rows.then(|| {
                     let trace = std::mem::take(&mut one.trace);

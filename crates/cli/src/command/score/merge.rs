@@ -33,7 +33,7 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, sources: &[Source], console: &
     for source in sources {
         // Groups come after their traces, so a truncated part lacks them.
         let mut open: BTreeMap<String, i128> = BTreeMap::new();
-        let mut is_foreign = false;
+        let (mut is_foreign, mut is_unmarked) = (false, false);
         let is_nothing = each_line(source, typed, &mut |found| {
             let fault = match found {
                 Ok((offset, line)) => match groups.merge(line) {
@@ -42,8 +42,12 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, sources: &[Source], console: &
                         *open.entry(group).or_default() -= i128::from(runs);
                         return;
                     }
-                    Ok(Merged::Trace { group, tasks }) => match line_kind(line) {
+                    Ok(Merged::Trace { group, tasks, rules }) => match line_kind(line) {
                         Some(LineKind::Trace(verdict)) => {
+                            match (rules.as_deref(), scorer.trace_rules()) {
+                                (None, Some(_)) => is_unmarked = true,
+                                (found, expected) => is_foreign |= found != expected,
+                            }
                             // An incomplete recording has a verdict even where no gate judges single runs.
                             let is_due = scorer.judges_trace(group.is_some());
                             is_foreign |= is_due.is_some_and(|is_due| verdict.is_some() != is_due)
@@ -88,6 +92,13 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, sources: &[Source], console: &
                 Code::GatesMismatch,
                 message,
                 "score every part with the same --gates and --outcome as the merge, or all without",
+            );
+        } else if is_unmarked {
+            let message = "it has traces that do not say which gates judged them".to_owned();
+            complain(
+                Code::GatesMismatch,
+                message,
+                "score this part again with the gates of the merge; its lines are edited or from an older version",
             );
         }
     }

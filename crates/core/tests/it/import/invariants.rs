@@ -201,7 +201,7 @@ fn line(one: &Imported<'_>, found: &Scored, group: Option<&str>) -> String {
     // A record without a group at the given path has its own group.
     let path = RecordKey::parse("id").unwrap();
     let named = group_of(one, Some(&path), "-").or_else(|_| group_of(one, None, "-")).unwrap();
-    let line = TraceLine::new(one, group.or(named.as_deref()), found);
+    let line = TraceLine::new(one, group.or(named.as_deref()), found, None);
     serde_json::to_string(&line).unwrap()
 }
 
