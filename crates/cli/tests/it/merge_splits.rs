@@ -56,14 +56,14 @@ const GATES: [&str; 8] = [
 ];
 
 /// One record, with as much or as little in it as records have.
-fn record(random: &mut Random) -> String {
+fn record(random: &mut Random, may_group: bool) -> String {
     match random.below(14) {
         0 => return "{\"tool_calls\": [".to_owned() + &"x".repeat(random.below(3)),
-        1 => return json!({ "tool_calls": random.below(3), "group": "g1" }).to_string(),
+        1 => return json!({ "tool_calls": random.below(3), "group": may_group.then_some("g1") }).to_string(),
         _ => {}
     }
     let mut out = json!({});
-    if random.below(5) > 0 {
+    if may_group && random.below(5) > 0 {
         out["group"] = json!(format!("g{}", random.below(4)));
     }
     if random.below(6) > 0 {
@@ -125,7 +125,9 @@ fn split(here: &Folder, random: &mut Random, differs: bool) -> (Found, Found, St
     let (rules, gates) = rules(here, "gates.yml", random);
     let (others, _) = if differs { self::rules(here, "other.yml", random) } else { (rules.clone(), gates) };
     let mut reading = vec!["--jobs".to_owned(), "1".to_owned(), "--from".to_owned(), "envelope".to_owned()];
-    if random.below(3) == 0 {
+    // Parts without a group have only the lines of traces.
+    let may_group = !differs || random.below(2) == 0;
+    if may_group && random.below(3) == 0 {
         reading.extend(["--group-by".to_owned(), "task".to_owned()]);
     }
     let parts = 1 + random.below(5);
@@ -140,7 +142,7 @@ fn split(here: &Folder, random: &mut Random, differs: bool) -> (Found, Found, St
             0 => {}
             1 => here.write(&name, b""),
             _ => {
-                let records: Vec<String> = (0..random.below(8)).map(|_| record(random)).collect();
+                let records: Vec<String> = (0..random.below(8)).map(|_| record(random, may_group)).collect();
                 here.write(&name, (records.join("\n") + "\n").as_bytes());
             }
         }
