@@ -14,8 +14,9 @@ const SPARE: usize = 8;
 /// A buffer that moves over a source. Its filled part begins at `base` in the source.
 pub(super) struct Window<R> {
     input: R,
-    /// Fully initialized, so reading into it needs no further initialization; `bytes[..end]` is filled.
+    /// Fully initialized, so reading into it needs no further initialization; `bytes[start..end]` is filled.
     bytes: Vec<u8>,
+    start: usize,
     end: usize,
     base: u64,
     /// The maximum size of the buffer.
@@ -35,12 +36,12 @@ impl<R: Read> Window<R> {
     pub(super) fn new(input: R, max_record: usize) -> Self {
         // Room for a value of the maximum size, and for finding that it is too large.
         let most = max_record.saturating_add(2 * BATCH);
-        Self { input, bytes: vec![0; BATCH], end: 0, base: 0, most, over: None, spare: Vec::new() }
+        Self { input, bytes: vec![0; BATCH], start: 0, end: 0, base: 0, most, over: None, spare: Vec::new() }
     }
 
     /// What was read and not taken.
     pub(super) fn filled(&self) -> &[u8] {
-        &self.bytes[..self.end]
+        &self.bytes[self.start..self.end]
     }
 
     /// The offset of a filled byte in the source.
@@ -53,6 +54,8 @@ impl<R: Read> Window<R> {
         if self.over.is_some() {
             return false;
         }
+        self.bytes.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, self.end - self.start);
         if self.bytes.len() - self.end < BATCH / 2 {
             let len = (2 * self.bytes.len()).min(self.most).max(self.end + BATCH);
             self.bytes.resize(len, 0);
@@ -87,17 +90,23 @@ impl<R: Read> Window<R> {
             return None;
         }
         let Some(Ended::Failed(failure)) = self.over.replace(Ended::Clean) else { return None };
-        Some(Item::Broken(failure.moved(Some(self.offset(self.end)))))
+        Some(Item::Broken(failure.moved(Some(self.offset(self.end - self.start)))))
     }
 
     pub(super) fn discard(&mut self, count: usize) {
-        self.bytes.copy_within(count..self.end, 0);
-        self.end -= count;
+        self.start += count;
         self.base += count as u64;
     }
 
     /// Takes the bytes before `cut`, with their offset, and continues at `resume`.
     pub(super) fn take(&mut self, cut: usize, resume: usize) -> (u64, Vec<u8>) {
+        let offset = self.base;
+        // What is short is copied. For a long text the buffer itself is passed on, and the rest is copied into another one.
+        if self.start > 0 || cut < BATCH / 2 {
+            let taken = self.filled()[..cut].to_vec();
+            self.discard(resume);
+            return (offset, taken);
+        }
         let tail = &self.bytes[resume..self.end];
         let len = BATCH.max(tail.len() + BATCH / 2);
         let mut fresh = match self.spare.pop() {
@@ -111,14 +120,13 @@ impl<R: Read> Window<R> {
         self.end = tail.len();
         let mut taken = std::mem::replace(&mut self.bytes, fresh);
         taken.truncate(cut);
-        let offset = self.base;
         self.base += resume as u64;
         (offset, taken)
     }
 
-    /// Takes a buffer back for reuse. A large one is not kept.
+    /// Takes a buffer back for reuse. A small or a large one is not kept.
     pub(super) fn recycle(&mut self, bytes: Vec<u8>) {
-        if self.spare.len() < SPARE && bytes.capacity() <= 2 * BATCH {
+        if self.spare.len() < SPARE && (BATCH..=2 * BATCH).contains(&bytes.capacity()) {
             self.spare.push(bytes);
         }
     }

@@ -15,7 +15,7 @@ use crate::redact::{Redactor, hash};
 #[derive(Debug, Default)]
 pub(super) struct Keys {
     /// The hash of what is compared of a value that is kept once, by the part of the request that it is in.
-    known: BTreeMap<(String, Blob), String>,
+    known: BTreeMap<String, BTreeMap<Blob, String>>,
     /// `None` for what is redacted already.
     redactor: Option<Redactor>,
 }
@@ -46,16 +46,29 @@ impl Keys {
                     if rules.drops(request.interface, key) {
                         continue;
                     }
+                    // Each API has its own keys, but two APIs may share one.
+                    let name = format!("{:?}/{key}/{}", request.interface, matches!(part, Part::List(_)));
+                    let mut known = self.known.remove(&name).unwrap_or_default();
+                    let mut hash_of = |at: Option<usize>, blob: Blob, may_keep: bool| {
+                        if let Some(known) = known.get(&blob).filter(|_| may_keep) {
+                            return Value::String(known.clone());
+                        }
+                        let value = self.value(request, key, at, blob, blobs, rules);
+                        let hash = hash(json::canonical(&value).as_bytes());
+                        if may_keep {
+                            known.insert(blob, hash.clone());
+                        }
+                        Value::String(hash)
+                    };
                     let hash = match part {
-                        Part::One(blob) => Value::String(self.blob(request, key, None, *blob, blobs, rules)),
+                        Part::One(blob) => hash_of(None, *blob, true),
                         Part::List(list) => {
                             let is_even = rules.is_even(request.interface, key);
-                            let one = |(at, blob): (usize, &Blob)| {
-                                Value::String(self.blob(request, key, Some((at, is_even)), *blob, blobs, rules))
-                            };
+                            let one = |(at, blob): (usize, &Blob)| hash_of(Some(at), *blob, is_even);
                             list.iter().enumerate().map(one).collect()
                         }
                     };
+                    self.known.insert(name, known);
                     hashes.insert(key.clone(), hash);
                 }
                 json!([self.rest(request, rest, rules), hashes])
@@ -120,30 +133,6 @@ impl Keys {
         let place: Vec<&str> = [Some(key), at.as_deref()].into_iter().flatten().collect();
         rules.apply(&mut value, request.interface, &place);
         value
-    }
-
-    /// `at` is the place in a list, and whether all its items are treated the same.
-    fn blob(
-        &mut self,
-        request: &Request,
-        key: &str,
-        at: Option<(usize, bool)>,
-        blob: Blob,
-        blobs: &Blobs,
-        rules: &Rules,
-    ) -> String {
-        let may_keep = at.is_none_or(|(_, is_even)| is_even);
-        // Each API has its own keys, but two APIs may share one.
-        let name = format!("{:?}/{key}/{}", request.interface, at.is_some());
-        if let Some(known) = self.known.get(&(name.clone(), blob)).filter(|_| may_keep) {
-            return known.clone();
-        }
-        let value = self.value(request, key, at.map(|(at, _)| at), blob, blobs, rules);
-        let hash = hash(json::canonical(&value).as_bytes());
-        if may_keep {
-            self.known.insert((name, blob), hash.clone());
-        }
-        hash
     }
 
     /// What is compared of the parameters of an MCP request.
