@@ -17,7 +17,7 @@ pub(crate) fn best(times: usize, mut work: impl FnMut()) -> Took {
     for _ in 0..times {
         let (begun, cpu) = (Instant::now(), processor_time());
         work();
-        let took = Took { cpu: processor_time() - cpu, wall: begun.elapsed() };
+        let took = Took { cpu: processor_time().saturating_sub(cpu), wall: begun.elapsed() };
         best = Took { cpu: best.cpu.min(took.cpu), wall: best.wall.min(took.wall) };
     }
     best
