@@ -32,7 +32,7 @@ enum Seeds {
 const FORMATS: &str = "crates/core/tests/it/import";
 
 /// An input of `import` begins with the number of a format. The number after the last one means: detect the format.
-const DETECT: &[u8] = b"\x13\0";
+const DETECT: &[u8] = b"\x18\0";
 
 /// Every target of `fuzz/Cargo.toml`.
 pub(super) const TARGETS: [Target; 7] = [

@@ -113,7 +113,7 @@ mod tests {
 
     fn done(server: &str, name: &str, args: Value, result: ToolResult) -> (ToolCall, Option<ToolResult>) {
         let (server, name, args) = (Some(server.to_owned()), name.to_owned(), Some(args));
-        (ToolCall { server, name, args, ..ToolCall::default() }, Some(result))
+        (ToolCall { args, name, server, ..ToolCall::default() }, Some(result))
     }
 
     fn ok() -> ToolResult {
