@@ -599,7 +599,7 @@ impl<'a> Executor<'a> {
         if let Some(how) = ran.diverged {
             let message = format!("program `{}` diverged from its recording: {how}", cell.model);
             if !judges {
-                let record = record_command(planned);
+                let record = record_command(planned, "re-record");
                 let hint = format!("fix the program, or if the change is intended, {record}");
                 return Err(RunError::new(message).code(Code::Diverged).hint(hint));
             }
@@ -777,15 +777,16 @@ fn rename_hint(planned: &Planned<'_>, former: &str) -> Option<String> {
     Some(format!("if the test was renamed: mcptest cassette rename{dashes} {suite} {old} {new}"))
 }
 
-/// How to record the runs of a cell.
-fn record_command(Planned { file, cell, runs }: &Planned<'_>) -> String {
+/// How to record the runs of a cell, for the first time or again.
+fn record_command(Planned { file, cell, runs }: &Planned<'_>, verb: &str) -> String {
     // More runs than in the suite are recorded only with the flag.
     let more = if *runs > cell.test.runs { format!(" --runs {runs}") } else { String::new() };
-    format!("record it: mcptest run --record{more} {}", file.shown)
+    format!("{verb} it: mcptest run --record{more} {}", file.shown)
 }
 
 /// The error of a cassette with its hint.
 fn trouble(error: &CassetteError, replayed: Option<&Planned<'_>>) -> RunError {
-    let record = replayed.map_or_else(|| "re-record it with --record".to_owned(), record_command);
+    let verb = if error.code() == Code::NoRecording { "record" } else { "re-record" };
+    let record = replayed.map_or_else(|| format!("{verb} it with --record"), |planned| record_command(planned, verb));
     RunError::new(error.to_string()).code(error.code()).hint(error.hint(&record))
 }

@@ -105,6 +105,9 @@ fn save(
     err: &mut impl Write,
 ) -> Result<u8, Stopped> {
     let code = if finished.was_stopped { exit::INTERRUPTED } else { finished.exit.code() };
+    if let Some(how) = failed(finished) {
+        let _ = writeln!(err, "mcptest: {how}");
+    }
     let answer = answer(typed, finished);
     let known = answer.as_ref().ok().and_then(Option::as_deref).map(|answer| redactor.text(answer).into_owned());
     let end = ProgramEnd {
@@ -140,6 +143,17 @@ fn save(
     let incomplete = if finished.was_stopped { ", incomplete" } else { "" };
     let _ = writeln!(err, "mcptest: recorded a trace with {} in {}{incomplete}", counted(calls), shown(&typed.out));
     Ok(code)
+}
+
+/// How the command failed; none if it succeeded or was stopped.
+fn failed(finished: &Finished) -> Option<String> {
+    match finished.exit {
+        _ if finished.was_stopped => None,
+        Exit::Code(0) => None,
+        Exit::Code(code) => Some(format!("the command failed with exit status {code}")),
+        Exit::Signal(signal) => Some(format!("the command was killed by signal {signal}")),
+        Exit::Unknown => Some("the command failed with an unknown exit status".to_owned()),
+    }
 }
 
 /// No model request went through the proxy.

@@ -31,11 +31,13 @@ struct Annotation {
 pub(super) fn text(report: &Report, compared: Option<&Compared>) -> String {
     let mut out = String::new();
     let totals = summary::totals(report);
+    let origins = summary::origins(report);
+    let origins = if origins.is_empty() { origins } else { format!("; {origins}") };
     let changes = compared
         .map(|compared| format!("; since {}: {}", printable(&compared.old), comparison::headline(&compared.found)));
     let is_fine = report.exit_code() == 0 && !compared.is_some_and(Compared::has_regressed);
     let kind = if is_fine { "notice" } else { "error" };
-    command(&mut out, kind, None, "mcptest", &format!("{totals}{}", changes.unwrap_or_default()));
+    command(&mut out, kind, None, "mcptest", &format!("{totals}{origins}{}", changes.unwrap_or_default()));
     let notes = report.notes.iter().take(MOST - 1);
     for note in notes {
         command(&mut out, if note.is_stop { "warning" } else { "notice" }, None, "mcptest", &note.text);
@@ -93,10 +95,11 @@ fn annotation(row: &Row, file: &str) -> Annotation {
         Some(mark) => Some((mark.line, mark.column)),
         None => Some((row.line, 0)).filter(|(line, _)| *line > 0),
     };
+    let source = if row.source().is_empty() { String::new() } else { format!(" ({})", row.source()) };
     Annotation {
         file: file.to_owned(),
         place,
-        title: json::cut(&row.name, MAX_TITLE),
+        title: json::cut(&row.name, MAX_TITLE) + &source,
         message: json::cut(&lines.join("\n"), MAX_MESSAGE),
     }
 }

@@ -25,6 +25,10 @@ const MAX_ROWS: usize = 50;
 /// The report, in at most this many bytes.
 pub(super) fn text(report: &Report, compared: Option<&Compared>, most: usize) -> String {
     let mut out = format!("## {}\n\n{}\n", title(report, compared), summary::totals(report));
+    let origins = summary::origins(report);
+    if !origins.is_empty() {
+        out.push_str(&format!("\nRuns: {origins}.\n"));
+    }
     for note in &report.notes {
         out.push_str(&format!("\n> {}\n", code(&note.text)));
     }
@@ -67,7 +71,7 @@ fn failures(report: &Report, most: usize, out: &mut String) {
     for suite in &report.suites {
         let refused = suite.refused.as_ref().map(|why| {
             let why: Vec<String> = why.trim_end().lines().map(|line| printable(line).into_owned()).collect();
-            details("! ERROR", &suite.file, "the suite could not be used", &why)
+            details("! ERROR", &suite.file, "", "the suite could not be used", &why)
         });
         let blocks = merge_runs(&suite.rows).into_iter().map(|(row, runs)| failure(row, &runs, &suite.file));
         for block in refused.into_iter().chain(blocks).map(|block| escape(&block)) {
@@ -90,13 +94,13 @@ fn failures(report: &Report, most: usize, out: &mut String) {
 /// Rows that did not pass, in order; runs of a test with the same failure are one entry with all their numbers.
 fn merge_runs(rows: &[Row]) -> Vec<(&Row, Vec<u64>)> {
     let mut out: Vec<(&Row, Vec<u64>)> = Vec::new();
-    let mut known: BTreeMap<(String, RowVerdict, String), usize> = BTreeMap::new();
+    let mut known: BTreeMap<(String, RowVerdict, &str, String), usize> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.verdict.is_bad()) {
         let Some((name, run)) = row.name_without_run().zip(row.run) else {
             out.push((row, Vec::new()));
             continue;
         };
-        let at = *known.entry((name, row.verdict, gist(row))).or_insert(out.len());
+        let at = *known.entry((name, row.verdict, row.source(), gist(row))).or_insert(out.len());
         if at == out.len() {
             out.push((row, Vec::new()));
         }
@@ -112,15 +116,16 @@ fn failure(row: &Row, runs: &[u64], file: &str) -> String {
         Some(name) => format!("{name} {}", numbers(runs)),
         None => row.name.clone(),
     };
-    details(&format!("{mark} {word}"), &name, &reason(row), &lines)
+    details(&format!("{mark} {word}"), &name, row.source(), &reason(row), &lines)
 }
 
-fn details(verdict: &str, name: &str, reason: &str, lines: &[String]) -> String {
+fn details(verdict: &str, name: &str, source: &str, reason: &str, lines: &[String]) -> String {
+    let source = if source.is_empty() { String::new() } else { format!(" ({source})") };
     let text = lines.join("\n");
     let fence = "`".repeat(longest_run(&text).max(2) + 1);
     // Inside code, GitHub does not turn `@name` into a mention or text into links.
     format!(
-        "\n<details><summary>{verdict} <code>{}</code>: <code>{}</code></summary>\n\n{fence}text\n{text}\n{fence}\n\n</details>\n",
+        "\n<details><summary>{verdict} <code>{}</code>{source}: <code>{}</code></summary>\n\n{fence}text\n{text}\n{fence}\n\n</details>\n",
         html(&printable(&json::cut(name, MAX_NAME))),
         html(reason)
     )

@@ -185,6 +185,9 @@ fn whole(events: &[Event]) -> (Vec<RowVerdict>, Vec<RowVerdict>) {
     (cells, traces)
 }
 
+/// Where the runs of the sample come from.
+const ORIGINS: &str = "22 replayed (2 edited), 1 live, 1 scripted";
+
 #[test]
 fn every_face_counts_the_same_and_keeps_the_order_of_events() {
     let events = events();
@@ -249,9 +252,10 @@ fn every_face_counts_the_same_and_keeps_the_order_of_events() {
         assert_eq!(printed("pretty", style, &events).lines().last().unwrap(), summary);
     }
     let github = printed("github", normal(), &events);
-    assert_eq!(github.lines().next().unwrap(), format!("::error title=mcptest::{summary}"));
+    assert_eq!(github.lines().next().unwrap(), format!("::error title=mcptest::{summary}; {ORIGINS}"));
     let markdown = printed("markdown", normal(), &events);
     assert_eq!(markdown.lines().nth(2).unwrap(), summary);
+    assert_eq!(markdown.lines().nth(4).unwrap(), format!("Runs: {ORIGINS}."));
     let failed = count(RowVerdict::Fail) + count(RowVerdict::Inconclusive) + count(RowVerdict::Unassessable);
     let bad = failed + count(RowVerdict::Error);
     let refused = 2;
@@ -414,7 +418,7 @@ fn github_shows_as_many_annotations_as_the_platform_does_and_counts_the_rest() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 10);
     assert!(lines.iter().all(|line| line.starts_with("::error ")));
-    assert_eq!(lines[0], "::error title=mcptest::12 tests, 24 runs: 12 failed");
+    assert_eq!(lines[0], "::error title=mcptest::12 tests, 24 runs: 12 failed; 24 replayed");
     assert_eq!(lines[9], "::error title=mcptest::4 more tests without an annotation: the summary of the step has them");
     assert!(lines[1].ends_with("%0Aand 3 more failures of this test"), "{}", lines[1]);
 }

@@ -1,7 +1,7 @@
 //! The summary lines of reports.
 
 use mcptest_core::diag::Code;
-use mcptest_core::report::{Counts, Report, RowVerdict, Totals};
+use mcptest_core::report::{Counts, Family, Origin, Report, RowVerdict, Totals};
 
 use super::text::many;
 
@@ -38,6 +38,22 @@ pub(crate) fn verdicts(totals: &Totals) -> String {
         RowVerdict::Unjudged => format!("{count} not judged"),
         RowVerdict::Inconclusive | RowVerdict::Unassessable | RowVerdict::Absorbed | RowVerdict::Skipped => {
             format!("{count} {verdict}")
+        }
+    });
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+/// Where the evidence of the runs comes from, as in "22 replayed (2 edited), 4 rerun"; empty if no run says.
+pub(super) fn origins(report: &Report) -> String {
+    let rows = || report.suites.iter().flat_map(|suite| &suite.rows).filter(|row| row.family == Family::Run);
+    let origins = Origin::ALL.iter().map(|origin| Some(*origin)).chain([None]);
+    let parts = origins.filter_map(|origin| {
+        let of = || rows().filter(|row| row.origin == origin);
+        match (origin, of().count(), of().filter(|row| row.edited).count()) {
+            (Some(_), 0, _) | (None, _, 0) => None,
+            (Some(origin), count, 0) => Some(format!("{count} {origin}")),
+            (Some(origin), count, edited) => Some(format!("{count} {origin} ({edited} edited)")),
+            (None, _, edited) => Some(format!("{edited} edited")),
         }
     });
     parts.collect::<Vec<_>>().join(", ")

@@ -583,7 +583,7 @@ fn an_edit_is_an_error_until_it_is_accepted_and_every_report_says_so_from_then_o
     let contradicts = format!(
         "t/s.yml\n! ERROR     cancels  replayed\n    error[inconsistent-cassette]: {at}: contradicts itself:\n      \
          `trace.final_response` is not the text of the last assistant turn,\n      `trace.conversation.turns[1]`\n    \
-         hint: restore the file, or record it: mcptest run --record t/s.yml\n{}",
+         hint: restore the file, or re-record it: mcptest run --record t/s.yml\n{}",
         place("inconsistent-cassette")
     );
     here.check(&["run", "t/s.yml"], 2, &contradicts, WARNING);
@@ -597,7 +597,7 @@ fn an_edit_is_an_error_until_it_is_accepted_and_every_report_says_so_from_then_o
     let edited = format!(
         "t/s.yml\n! ERROR     cancels  replayed\n    error[edited-cassette]: {at}: was edited after it was recorded: its\n      \
          digest does not match\n    \
-         hint: restore the file, or record it: mcptest run --record t/s.yml; to keep the edit: mcptest\n      \
+         hint: restore the file, or re-record it: mcptest run --record t/s.yml; to keep the edit: mcptest\n      \
          cassette accept {at}\n{}",
         place("edited-cassette")
     );

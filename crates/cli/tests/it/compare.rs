@@ -183,7 +183,8 @@ per run: calls 0.0, tokens 110.0 -> 310.0 (+181.8%), cost 0.0012 -> 0.0032 (+166
     }
     let output =
         here.command(&["report", "new.json", "--compare", "old.json", "--reporter", "github"]).output().unwrap();
-    let annotation = "::error title=mcptest::1 test, 6 runs: 1 passed; since old.json: regressed, pooled p 0.0312\n";
+    let annotation =
+        "::error title=mcptest::1 test, 6 runs: 1 passed; 6 scripted; since old.json: regressed, pooled p 0.0312\n";
     assert_eq!((output.status.code(), &*String::from_utf8(output.stdout).unwrap()), (Some(0), annotation));
     // In the other direction nothing fails.
     let output = here.command(&["compare", "new.json", "old.json"]).output().unwrap();

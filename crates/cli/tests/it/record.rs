@@ -322,12 +322,12 @@ fn a_cassette_that_is_missing_stale_cut_or_of_another_version_is_reported_with_t
     std::fs::write(&path, &text[..20]).unwrap();
     check(
         &format!("{at}: the file is truncated: line 2, column 18: EOF while parsing a string"),
-        "restore the file, or record it: mcptest run --record suite.yml",
+        "restore the file, or re-record it: mcptest run --record suite.yml",
     );
     std::fs::write(&path, text.replace("\"mcptest\": 2", "\"mcptest\": 9")).unwrap();
     check(
         &format!("{at}: has format version 9, this program reads versions 1 to 2"),
-        "record it: mcptest run --record suite.yml",
+        "re-record it: mcptest run --record suite.yml",
     );
     std::fs::write(&path, &text).unwrap();
     here.write("suite.yml", test(&format!("runs: 2, {CALLED}")).replace("Do it.", "Do that.").as_bytes());

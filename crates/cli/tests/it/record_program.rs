@@ -64,7 +64,9 @@ fn a_program_keeps_its_output_and_its_exit_code() {
     let (here, model) = (Folder::with(&[]), model());
     let (output, trace) = recorded(&here, &model, &[], &["ask", "7"]);
     assert_eq!((output.status.code(), &*text(&output.stdout)), (Some(7), "All done.\n"), "{}", text(&output.stderr));
-    assert_eq!(text(&output.stderr), "mcptest: recorded a trace with 0 tool calls in traces.jsonl\n");
+    let said = "mcptest: the command failed with exit status 7\n\
+         mcptest: recorded a trace with 0 tool calls in traces.jsonl\n";
+    assert_eq!(text(&output.stderr), said);
     assert_eq!(trace["program"]["exit"], 7);
     let timeline = trace["program"]["timeline"].as_array().unwrap();
     let seen: Vec<_> = timeline.iter().map(|entry| (&entry["side"], &entry["what"], &entry["status"])).collect();

@@ -201,6 +201,8 @@ since old.json: inconclusive, pooled p 1.0000
 
 3 tests, 7 runs: 1 passed, 2 failed
 
+Runs: 7 scripted.
+
 ### ≈ Since `old.json`: inconclusive, pooled p 1.0000
 
 3 tests, 5/7 runs pass (71.4%) before, 5/7 runs pass (71.4%) after; difference +0.0 points, 90% interval -30.9 to +30.9.

@@ -112,7 +112,7 @@ pub(crate) fn diverging() -> String {
     text(&rerun(&here, &[]))
 }
 
-const FIX: &str = "fix the program, or if the change is intended, record it: mcptest run --record s.yml";
+const FIX: &str = "fix the program, or if the change is intended, re-record it: mcptest run --record s.yml";
 
 #[test]
 fn code_that_does_the_same_passes_without_a_key() {
@@ -338,7 +338,7 @@ fn a_recording_that_is_not_what_it_was_is_refused() {
         "the ledger of the recording is missing. It must be committed with the recording; check that git does not ignore \
           *.ledger.jsonl",
     );
-    told("restore the file, or record it: mcptest run --record s.yml");
+    told("restore the file, or re-record it: mcptest run --record s.yml");
     // A ledger of a later format, under its own hash.
     let renamed = |lines: &str| {
         fs::write(&ledger, lines).unwrap();
@@ -357,7 +357,7 @@ fn a_recording_that_is_not_what_it_was_is_refused() {
     without.as_object_mut().unwrap().remove("ledger");
     accept(&here, &cassette, &without);
     told("1.json: it has no ledger of what the program asked, and so cannot be rerun");
-    told("hint: record it: mcptest run --record s.yml");
+    told("hint: re-record it: mcptest run --record s.yml");
     assert_eq!(mcptest(&here, &["run", "s.yml"]).output().unwrap().status.code(), Some(0), "it can be replayed");
     let mut struck: Value = serde_json::from_str(&whole).unwrap();
     struck["trace"]["program"]["faults"] =
