@@ -182,7 +182,7 @@ fn best(mut work: impl FnMut()) -> Took {
     for _ in 0..TIMES {
         let (begun, cpu) = (Instant::now(), processor_time());
         work();
-        best = Took { cpu: best.cpu.min(processor_time() - cpu), wall: best.wall.min(begun.elapsed()) };
+        best = Took { cpu: best.cpu.min(processor_time().saturating_sub(cpu)), wall: best.wall.min(begun.elapsed()) };
     }
     best
 }

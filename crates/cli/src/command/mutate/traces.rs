@@ -28,19 +28,21 @@ use crate::progress::ReadProgress;
 /// The result of a job.
 struct Batch {
     source: Arc<str>,
-    found: Vec<Found>,
+    /// `None` for a trace that was not selected. It counts among the traces of its source.
+    found: Vec<Option<Found>>,
     faults: Vec<RecordError>,
     note: Option<String>,
 }
 
-enum Found {
-    /// A trace by itself.
-    Judged(Judged, Option<Box<Row>>),
-    /// A run of a group, which is judged when all runs are there, and its checks.
-    Run(Option<String>, Run, Arc<Checks>),
-    /// One that was not selected. It counts among the traces of its source.
-    Passed,
+struct Found {
+    group: Option<String>,
+    run: Run,
+    checks: Arc<Checks>,
 }
+
+/// Traces per thread that are judged before their mutants are printed. A trace has hundreds of mutants, and a batch of the input
+/// hundreds of traces, so the mutants of a whole batch would take gigabytes.
+const AT_ONCE: usize = 4;
 
 /// Groups in order of first appearance. A run without a group is a group by itself.
 #[derive(Default)]
@@ -131,26 +133,26 @@ pub(super) fn mutate(
                 let name = one.id.unwrap_or_default();
                 let shown = if name.is_empty() { &*batch.source } else { name.as_str() };
                 if !typed.filter.is_empty() && !typed.filter.iter().any(|filter| filter.takes(shown)) {
-                    batch.found.push(Found::Passed);
+                    batch.found.push(None);
                     return;
                 }
                 let run = Run { name, trace: one.trace };
-                batch.found.push(if judges_groups {
-                    Found::Run(group, run, checks)
-                } else {
-                    let row = wants_rows.then(|| run.trace.clone());
-                    let judged = checks.judged(String::new(), vec![run], false, options);
-                    let row = row.map(|trace| row_of(&judged, trace));
-                    Found::Judged(judged, row)
-                });
+                batch.found.push(Some(Found { group, run, checks }));
             }
             Err(fault) => batch.faults.push(fault),
         });
         batch
     };
+    let judge_trace = |(at, run, checks): (usize, Run, Arc<Checks>)| {
+        let row = wants_rows.then(|| run.trace.clone());
+        let judged = checks.judged(String::new(), vec![run], false, options);
+        let row = row.map(|trace| row_of(&judged, trace));
+        (at, judged, row)
+    };
+    let threads = threads(&typed.reading);
     let mut groups = Groups::default();
     let (mut last, mut index): (Option<Arc<str>>, usize) = (None, 0);
-    pipeline::run(&sources, &how, threads(&typed.reading), &progress, &work, &mut |batch: Batch| {
+    pipeline::run(&sources, &how, threads, &progress, &work, &mut |batch: Batch| {
         bar.advance(batch.found.len() as u64);
         if let Some(note) = batch.note {
             bar.pause(|| err.complain(format!("note: {note}")));
@@ -163,32 +165,38 @@ pub(super) fn mutate(
             (last, index) = (Some(Arc::clone(&batch.source)), 0);
             findings.event(Event::SuiteStarted { file: batch.source.to_string() });
         }
+        let unnamed = |at: usize| format!("{} [{at}]", batch.source);
+        let mut traces = Vec::new();
         for found in batch.found {
-            let unnamed = format!("{} [{index}]", batch.source);
-            index += 1;
             match found {
-                Found::Judged(mut judged, row) => {
-                    judged.source = batch.source.to_string();
-                    if let Some(mut row) = row {
-                        if row.name.is_empty() {
-                            row.name = format!("trace {}", index - 1);
-                            row.test.clone_from(&row.name);
-                        }
-                        findings.event(Event::RowFinished(row));
-                    }
-                    for name in judged.runs.iter_mut().filter(|name| name.is_empty()) {
-                        name.clone_from(&unnamed);
-                    }
-                    bar.pause(|| findings.judged(judged, out, err));
-                }
-                Found::Run(group, mut run, checks) => {
+                Some(Found { group, mut run, checks }) if judges_groups => {
                     if run.name.is_empty() {
-                        run.name = unnamed;
+                        run.name = unnamed(index);
                     }
                     groups.add(group, run, checks);
                 }
-                Found::Passed => {}
+                Some(Found { run, checks, .. }) => traces.push((index, run, checks)),
+                None => {}
             }
+            index += 1;
+        }
+        while !traces.is_empty() {
+            let rest = traces.split_off(traces.len().min(AT_ONCE * threads));
+            let now = std::mem::replace(&mut traces, rest);
+            parallel::in_order(now, threads, &judge_trace, &mut |(at, mut judged, row)| {
+                judged.source = batch.source.to_string();
+                if let Some(mut row) = row {
+                    if row.name.is_empty() {
+                        row.name = format!("trace {at}");
+                        row.test.clone_from(&row.name);
+                    }
+                    findings.event(Event::RowFinished(row));
+                }
+                for name in judged.runs.iter_mut().filter(|name| name.is_empty()) {
+                    *name = unnamed(at);
+                }
+                bar.pause(|| findings.judged(judged, out, err));
+            });
         }
         if findings.broken_out.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
@@ -197,7 +205,7 @@ pub(super) fn mutate(
         let RunGroup { name, runs, is_group, checks, is_mixed } = group;
         if is_mixed { checks.mixed(name, &runs) } else { checks.judged(name, runs, is_group, options) }
     };
-    parallel::in_order(groups.all, threads(&typed.reading), &judge, &mut |judged| {
+    parallel::in_order(groups.all, threads, &judge, &mut |judged| {
         findings.judged(judged, out, err);
     });
     complaints.finish(err);
