@@ -25,7 +25,7 @@ pub(crate) use self::infer::Infer;
 pub(crate) use self::init::Init;
 pub(crate) use self::mutate::{FailOn, Mutate, MutateOutput};
 pub(crate) use self::record::{ModelSide, Record};
-pub(crate) use self::report::{Render, Reporting};
+pub(crate) use self::report::{Render, Reporting, labeled};
 pub(crate) use self::runs::Runs;
 pub(crate) use self::score::{Convert, Output, ReadingArgs, Score};
 pub(crate) use self::serve::ServeJson;

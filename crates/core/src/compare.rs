@@ -13,7 +13,7 @@ pub use side::{RunFacts, Side, TestRuns};
 use crate::eval::reliability::{Confidence, wilson_interval};
 use crate::report::RowVerdict;
 use crate::stats::{Stratum, fisher, holm, mcnemar, newcombe, pooled, pooled_difference};
-use crate::trace::words;
+use crate::trace::{self, Price, words};
 
 /// A difference counts when its p-value is below this.
 pub const LEVEL: f64 = 0.05;
@@ -38,7 +38,7 @@ pub struct CompareOptions {
     /// Rates that differ by no more than this, from 0 to 1, count as the same if the interval of the difference shows it.
     pub margin: Option<f64>,
     /// Price of a million input and output tokens.
-    pub price: Option<(f64, f64)>,
+    pub price: Option<Price>,
     /// Also compare each model by itself, where both sides have several.
     pub by_model: bool,
 }
@@ -500,10 +500,7 @@ type Fact<'a> = dyn Fn(&RunFacts) -> Option<f64> + 'a;
 
 /// Means per run of what both sides recorded.
 fn measures(old: &[RunFacts], new: &[RunFacts], options: &CompareOptions) -> Vec<Measure> {
-    let cost = |run: &RunFacts| {
-        let (input, output) = options.price?;
-        Some((run.input? as f64 * input + run.output? as f64 * output) / 1e6)
-    };
+    let cost = |run: &RunFacts| Some(trace::cost(run.input?, run.output?, options.price?));
     let all: [(&'static str, &Fact<'_>); 4] = [
         ("calls", &|run| run.calls.map(|calls| calls as f64)),
         ("tokens", &|run| run.tokens.map(|tokens| tokens as f64)),

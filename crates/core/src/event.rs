@@ -2,11 +2,15 @@
 //!
 //! A saved report contains the complete stream: `report::read` returns the same events.
 
+use std::collections::BTreeMap;
+
 use crate::report::Row;
 
 /// Something a reporter may want to show.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
+    /// Facts about the run by their names. They come before everything else.
+    Labeled(BTreeMap<String, String>),
     /// The rows that follow belong to this file.
     SuiteStarted {
         /// The file, as typed.

@@ -6,6 +6,8 @@ mod paths;
 mod read;
 pub mod schema;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::diag::Mark;
@@ -98,6 +100,9 @@ pub struct Row {
     pub advisory: Option<String>,
     /// What was checked.
     pub checks: Vec<CheckResult>,
+    /// What its tokens cost at the prices in the suite, where both are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
     /// Time the run took when it was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
@@ -215,6 +220,7 @@ impl Row {
             error: None,
             receipts: Vec::new(),
             advisory: None,
+            cost: None,
             duration_ms: None,
             trace: None,
         }
@@ -372,6 +378,8 @@ pub struct Note {
 /// Everything that was judged. It is written as a saved report, which [`read`] reads back.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Report {
+    /// Facts about the run by their names, such as its commit.
+    pub labels: BTreeMap<String, String>,
     /// Suite files in the order they were given.
     pub suites: Vec<SuiteReport>,
     /// How many rows have each verdict.
@@ -393,15 +401,18 @@ impl Serialize for Report {
             #[serde(skip_serializing_if = "std::ops::Not::not")]
             allow_inconclusive: bool,
             exit_code: u8,
+            #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+            labels: &'a BTreeMap<String, String>,
             mcptest: u32,
             notes: &'a [Note],
             suites: &'a [SuiteReport],
             totals: &'a Totals,
         }
-        let Self { suites, totals, notes, allows_inconclusive, .. } = self;
+        let Self { labels, suites, totals, notes, allows_inconclusive, .. } = self;
         Written {
             allow_inconclusive: *allows_inconclusive,
             exit_code: self.exit_code(),
+            labels,
             mcptest: FORMAT,
             notes,
             suites,
@@ -427,6 +438,7 @@ impl Report {
                 }
             }
             Event::CellFinished { .. } => {}
+            Event::Labeled(labels) => self.labels.extend(labels),
             Event::InconclusiveAllowed => self.allows_inconclusive = true,
             Event::Note(text) => self.note(text, false),
             Event::Stopped(why) => {

@@ -26,7 +26,7 @@ use crate::eval::{
     GateKind, GoldenPathGate, NarrativeGate, RecoveryGate, RecoveryParams, ReliabilityGate, StabilityGate,
     TrajectoryAxesGate, TrajectoryGate,
 };
-use crate::trace::{FaultKind, words};
+use crate::trace::{FaultKind, Price, words};
 pub use blocks::{AGENT, FAULT, FAULT_TARGET, GATE_FILE, IGNORED, MODEL, PRICE, PROGRAM, RUNS, SERVER, SUITE, TASK};
 pub use check::Diagnostics;
 pub(crate) use interpolate::escape_references;
@@ -183,7 +183,7 @@ pub struct Model {
     pub api_key_env: Option<String>,
     pub api: Option<Api>,
     /// Price per million input and output tokens.
-    pub price: Option<(f64, f64)>,
+    pub price: Option<Price>,
     pub script: Option<String>,
 }
 

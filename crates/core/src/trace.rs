@@ -472,6 +472,14 @@ impl ToolResult {
     }
 }
 
+/// Price of a million input tokens and of a million output tokens.
+pub type Price = (f64, f64);
+
+/// What these tokens cost at a price.
+pub fn cost(input: u64, output: u64, price: Price) -> f64 {
+    (input as f64 * price.0 + output as f64 * price.1) / 1_000_000.0
+}
+
 impl Tokens {
     /// All tokens: as counted by the provider, else input and output together.
     pub fn spent(&self) -> Option<u64> {

@@ -5,7 +5,7 @@
 use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mcptest_core::trace::Tokens;
+use mcptest_core::trace::{Price, Tokens, cost};
 use tokio::sync::Notify;
 
 /// Bytes of a request that count as one token. Common text has more, so the estimate is rarely too low; the actual tokens are
@@ -27,9 +27,6 @@ pub struct Spent {
     /// Money, if prices are known.
     pub cost: f64,
 }
-
-/// Price of a million input tokens and of a million output tokens.
-pub type Price = (f64, f64);
 
 /// One budget for all runs.
 #[derive(Debug, Default)]
@@ -159,10 +156,6 @@ impl Drop for Reservation<'_> {
     fn drop(&mut self) {
         self.free(Spent::default());
     }
-}
-
-pub(crate) fn cost(read: u64, written: u64, (input, output): Price) -> f64 {
-    (read as f64 * input + written as f64 * output) / 1_000_000.0
 }
 
 #[cfg(test)]

@@ -4,11 +4,11 @@ use mcptest_core::diag::RunError;
 use mcptest_core::eval::ExtractionMode;
 use mcptest_core::json::excerpt;
 use mcptest_core::redact::Redactor;
-use mcptest_core::trace::{Role, Tokens, Trace};
+use mcptest_core::trace::{Price, Role, Tokens, Trace, cost};
 use serde_json::{Value, json};
 
 use crate::agent::{Agent, Reply};
-use crate::budget::{Price, Spent, cost};
+use crate::budget::Spent;
 use crate::catalog::Catalog;
 use crate::executor::{RunProgress, Starting};
 use crate::live::Request;

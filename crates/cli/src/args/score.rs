@@ -11,7 +11,7 @@ use mcptest_core::score::{RecordKey, RecordKeyError};
 
 use super::MAX_JOBS;
 use super::completed::Completed;
-use super::report::reporters;
+use super::report::{Label, reporters};
 use crate::report::Choice;
 
 /// Check traces that other tools recorded
@@ -62,6 +62,10 @@ pub(crate) struct Score {
     /// Report as `mcptest run` does, with any of its reporters; repeatable. Keeps all traces in memory
     #[arg(long, value_name = "NAME[=PATH]", hide_possible_values = true, value_parser = reporters(), requires = "gates", conflicts_with = "merge")]
     pub(crate) reporter: Vec<Choice>,
+
+    /// A fact about the run for its reports, as in `commit=1a2b3c4`; repeatable
+    #[arg(long, value_name = "NAME=VALUE", requires = "reporter")]
+    pub(crate) label: Vec<Label>,
 
     /// Let groups with too few runs to tell pass: exit code 0 instead of 1
     #[arg(long)]

@@ -9,7 +9,7 @@ use mcptest_core::report::{self, Report, ReportError};
 
 use super::compare::{self, sides};
 use super::{Environment, Stop};
-use crate::args::{Render, Reporting};
+use crate::args::{Render, Reporting, labeled};
 use crate::console::Console;
 use crate::exit;
 use crate::input::{self, FileError, file_error, io_error};
@@ -27,7 +27,7 @@ pub(super) fn run(typed: &Render, environment: Environment<'_>, console: &mut Co
     let style = style(&typed.reporting, trust, environment);
     let mut reporters = Reporters::new(&typed.reporting.reporter, style, console.out.by_ref())?;
     let mut report = Report::default();
-    for event in events {
+    for event in labels(events, &typed.reporting) {
         reporters.event(&event);
         report.take(event);
     }
@@ -37,6 +37,16 @@ pub(super) fn run(typed: &Render, environment: Environment<'_>, console: &mut Co
         console.err.complain(failure);
     }
     Ok(code)
+}
+
+/// The events with more labels; one that was saved under the same name is replaced.
+fn labels(mut events: Vec<Event>, typed: &Reporting) -> Vec<Event> {
+    match (events.first_mut(), labeled(&typed.label)) {
+        (_, None) => {}
+        (Some(Event::Labeled(saved)), Some(Event::Labeled(more))) => saved.extend(more),
+        (_, Some(new)) => events.insert(0, new),
+    }
+    events
 }
 
 /// The requested style.

@@ -12,7 +12,7 @@ use mcptest_runner::file::Trust;
 use mcptest_runner::plan::{Planned, SuiteFile};
 
 use super::{Environment, Stop, report};
-use crate::args::{OnDivergence, Run, Tools};
+use crate::args::{OnDivergence, Run, Tools, labeled};
 use crate::console::Console;
 use crate::exit;
 use crate::limits::{self, Fewer};
@@ -40,7 +40,7 @@ pub(super) fn run(
             for model in selection.models(test) {
                 selected += 1;
                 if select::in_share(typed.partition, test) {
-                    let cell = Cell { test, faults: &file.suite.faults, model };
+                    let cell = Cell::new(&file.suite, test, model);
                     cells.push(Planned { file, cell, runs: typed.runs.unwrap_or(test.runs) });
                 }
             }
@@ -76,6 +76,7 @@ pub(super) fn run(
         }
         report.take(event);
     };
+    labeled(&typed.reporting.label).into_iter().for_each(&mut emit);
     if typed.allow_inconclusive {
         emit(Event::InconclusiveAllowed);
     }
@@ -181,7 +182,7 @@ pub(super) fn record_one(
     emit: &mut dyn FnMut(Event),
 ) {
     let cells = file.suite.agents.iter().take(1).filter_map(|test| {
-        let cell = Cell { test, faults: &file.suite.faults, model: test.models.first()? };
+        let cell = Cell::new(&file.suite, test, test.models.first()?);
         Some(Planned { file, cell, runs: 1 })
     });
     let cells: Vec<Planned<'_>> = cells.collect();

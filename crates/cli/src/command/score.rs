@@ -33,7 +33,7 @@ use self::listing::Listing;
 use self::summary::Summary;
 use self::tasks::MatchedTasks;
 use super::{Environment, Stop};
-use crate::args::{Output, ReadingArgs, Score};
+use crate::args::{Output, ReadingArgs, Score, labeled};
 use crate::console::{Console, Stream, printed};
 use crate::corpus::source::{self, Source};
 use crate::corpus::{ReadOptions, pipeline};
@@ -206,6 +206,9 @@ fn score(
             report.take(event);
         }
     };
+    if let Some(labels) = labeled(&typed.label) {
+        emit(labels, lines);
+    }
     if typed.allow_inconclusive {
         emit(Event::InconclusiveAllowed, lines);
     }

@@ -44,9 +44,10 @@ impl Page {
                 }
                 self.suites.extend(inert(&Layout::LINE.text(row)));
             }
-            // Notes belong to the report, which counts them among suites and rows.
+            // Labels and notes belong to the report, which counts notes among suites and rows.
             Event::RowFinished(_)
             | Event::CellFinished { .. }
+            | Event::Labeled(_)
             | Event::InconclusiveAllowed
             | Event::Note(_)
             | Event::Stopped(_) => {}
@@ -92,6 +93,14 @@ fn head(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let (style_hash, script_hash) = (hash(STYLE), hash(SCRIPT));
     let totals = summary::totals(report);
     let counts = escape(&totals);
+    let mut facts = String::new();
+    for (name, value) in summary::facts(report) {
+        let (name, value) = (printable(&name), printable(&value));
+        facts.push_str(&format!("<dt>{}</dt><dd>{}</dd>", escape(&*name), escape(&*value)));
+    }
+    if !facts.is_empty() {
+        facts = format!("<dl class=\"facts\">{facts}</dl>\n");
+    }
     writeln!(
         out,
         r##"<!doctype html>
@@ -109,7 +118,7 @@ fn head(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 <div class="top"><h1>mcptest report</h1><div id="tools"></div></div>
 <p class="verdict {verdict}">{sign} {verdict}</p>
 <p>{counts}</p>
-</header>
+{facts}</header>
 <main id="main" tabindex="-1">
 <noscript>
 <p>Without JavaScript this page shows only the verdicts.</p>
@@ -193,6 +202,7 @@ mod tests {
             }
         }
         all.push(Event::SuiteRefused { file: HOSTILE.to_owned(), why: HOSTILE.to_owned() });
+        all.push(Event::Labeled([("title".to_owned(), HOSTILE.to_owned())].into()));
         let (_, page) = page(all);
         let ours = page.replace(STYLE, "").replace(SCRIPT, "");
         assert_eq!(ours.matches("<script").count(), 2);
@@ -200,6 +210,15 @@ mod tests {
         assert!(!ours.contains("<img") && !ours.contains("<!--") && !ours.contains('\u{202e}'));
         let data = data_of(&page);
         assert_eq!(data["suites"][0]["rows"][0]["name"], HOSTILE);
+    }
+
+    #[test]
+    fn the_page_shows_labels_and_the_cost_of_all_runs() {
+        let (_, page) = page(events());
+        let facts = page.split_once("<dl class=\"facts\">").unwrap().1.split_once("</dl>").unwrap().0;
+        let (labels, rest) = facts.split_at(facts.find("<dt>title").unwrap());
+        assert_eq!(labels, "<dt>commit</dt><dd>1a2b3c4</dd><dt>date</dt><dd>2026-11-18</dd>");
+        assert!(rest.ends_with("<dt>cost</dt><dd>0.0189 for 12 of 26 runs</dd>"), "{rest}");
     }
 
     #[test]

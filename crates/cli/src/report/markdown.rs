@@ -29,6 +29,11 @@ pub(super) fn text(report: &Report, compared: Option<&Compared>, most: usize) ->
     if !origins.is_empty() {
         out.push_str(&format!("\nRuns: {origins}.\n"));
     }
+    let facts = summary::facts(report);
+    if !facts.is_empty() {
+        let facts: Vec<String> = facts.iter().map(|(name, value)| format!("{}: {}", name, code(value))).collect();
+        out.push_str(&format!("\n{}\n", facts.join(", ")));
+    }
     for note in &report.notes {
         out.push_str(&format!("\n> {}\n", code(&note.text)));
     }

@@ -1,5 +1,7 @@
 //! Events as they happen, one JSON object per line.
 
+use std::collections::BTreeMap;
+
 use mcptest_core::event::Event;
 use mcptest_core::json::Layout;
 use mcptest_core::report::{FORMAT, Report, Row, Totals};
@@ -13,6 +15,7 @@ enum Line<'a> {
     SuiteRefused { file: &'a str, why: &'a str },
     RowFinished { row: &'a Row },
     CellFinished { model: &'a str, test: &'a str },
+    Labeled { labels: &'a BTreeMap<String, String> },
     InconclusiveAllowed,
     Note { text: &'a str },
     Stopped { text: &'a str },
@@ -36,6 +39,7 @@ pub(super) fn event(event: &Event) -> String {
         Event::SuiteRefused { file, why } => Line::SuiteRefused { file, why },
         Event::RowFinished(row) => Line::RowFinished { row },
         Event::CellFinished { test, model } => Line::CellFinished { model, test },
+        Event::Labeled(labels) => Line::Labeled { labels },
         Event::InconclusiveAllowed => Line::InconclusiveAllowed,
         Event::Note(text) => Line::Note { text },
         Event::Stopped(text) => Line::Stopped { text },

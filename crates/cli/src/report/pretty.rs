@@ -64,7 +64,7 @@ impl Pretty {
             }
             Event::RowFinished(row) => self.row(row, &mut out),
             Event::CellFinished { .. } => self.flush(&mut out),
-            Event::InconclusiveAllowed => {}
+            Event::Labeled(_) | Event::InconclusiveAllowed => {}
             Event::Note(note) | Event::Stopped(note) => {
                 self.flush(&mut out);
                 wrap(&mut out, self.output.width, 0, &format!("note: {}", one_line(note)));

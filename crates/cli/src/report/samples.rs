@@ -86,7 +86,7 @@ fn survivor(last: Option<Value>) -> Trace {
 
 /// The rows of a cell of the suite with these runs.
 pub(super) fn cell(suite: &Suite, test: usize, model: &str, runs: Vec<Attempt>) -> Vec<Row> {
-    let cell = Cell { test: &suite.agents[test], faults: &suite.faults, model };
+    let cell = Cell::new(suite, &suite.agents[test], model);
     let origin = |run: &Attempt| matches!(run, Attempt::Traced(_)).then_some(Origin::Replayed);
     cell.rows(runs.into_iter().map(|run| (origin(&run), run)).collect())
 }
@@ -111,7 +111,13 @@ pub(super) fn events() -> Vec<Event> {
     const SURVIVES: usize = 2;
     const PROVES: usize = 3;
     let suite = suite();
-    let mut out = vec![Event::Note("the first of two notes".to_owned()), Event::SuiteStarted { file: FILE.to_owned() }];
+    let labels = [("commit", "1a2b3c4"), ("date", "2026-11-18"), ("title", HOSTILE)];
+    let labels = labels.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let mut out = vec![
+        Event::Labeled(labels.into()),
+        Event::Note("the first of two notes".to_owned()),
+        Event::SuiteStarted { file: FILE.to_owned() },
+    ];
     let mut add = |rows: Vec<Row>| out.extend(rows.into_iter().map(finished));
     let [good, bad] = seats();
     let unknown = Trace::from_envelope(&json!({ "final_response": "Done." })).unwrap();

@@ -1,7 +1,7 @@
 //! The summary lines of reports.
 
 use mcptest_core::diag::Code;
-use mcptest_core::report::{Counts, Family, Origin, Report, RowVerdict, Totals};
+use mcptest_core::report::{Counts, Family, Origin, Report, Row, RowVerdict, Totals};
 
 use super::text::many;
 
@@ -57,6 +57,24 @@ pub(super) fn origins(report: &Report) -> String {
         }
     });
     parts.collect::<Vec<_>>().join(", ")
+}
+
+/// Facts about the run, by their names: its labels, and what the runs cost where that is known.
+pub(super) fn facts(report: &Report) -> Vec<(String, String)> {
+    let mut out: Vec<(String, String)> = report.labels.clone().into_iter().collect();
+    let rows = report.suites.iter().flat_map(|suite| &suite.rows);
+    let is_run = |row: &&Row| row.family == Family::Run && row.run.is_some() && row.verdict != RowVerdict::Skipped;
+    let (mut cost, mut known, mut all) = (0.0, 0, 0);
+    for row in rows.filter(is_run) {
+        all += 1;
+        cost += row.cost.unwrap_or(0.0);
+        known += usize::from(row.cost.is_some());
+    }
+    if known > 0 && !report.labels.contains_key("cost") {
+        let of = if known < all { format!(" for {known} of {}", many(all, "run")) } else { String::new() };
+        out.push(("cost".to_owned(), format!("{cost:.4}{of}")));
+    }
+    out
 }
 
 /// The first code of an error, which `mcptest explain` explains.

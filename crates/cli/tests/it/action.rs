@@ -248,6 +248,16 @@ const HOSTILE: [&str; 9] = [
     "a  b\t c",
 ];
 
+/// The text with `DATE` in place of the date of a label.
+fn dateless(text: &str) -> String {
+    let at = text.find("date=").unwrap_or_else(|| panic!("no date in {text}")) + "date=".len();
+    let (before, after) = text.split_at(at);
+    let (date, after) = after.split_at(10);
+    let digits = date.bytes().filter(u8::is_ascii_digit).count();
+    assert!(digits == 8 && date.matches('-').count() == 2, "{date}");
+    format!("{before}DATE{after}")
+}
+
 #[test]
 fn hostile_inputs_are_passed_on_as_they_are() {
     for text in HOSTILE {
@@ -255,12 +265,22 @@ fn hostile_inputs_are_passed_on_as_they_are() {
         witness(&here, "of-the-runner/mcptest", "of-the-runner/reported");
         let program = here.0.join("of-the-runner/mcptest");
         let before = names(&here.0);
-        let variables = [("MCPTEST", program.to_str().unwrap()), ("FILES", text), ("ARGS", text), ("REPORTS", text)];
+        let variables = [
+            ("MCPTEST", program.to_str().unwrap()),
+            ("FILES", text),
+            ("ARGS", text),
+            ("REPORTS", text),
+            ("COMMIT", "1a2b3c4"),
+        ];
         let ran = run(&here, "Run tests", &variables);
         check(&ran, 0, "", "");
         let reports = format!("./{text}");
         let expected = [
             "run",
+            "--label",
+            "commit=1a2b3c4",
+            "--label",
+            "date=DATE",
             text,
             "--reporter",
             &format!("html={reports}/report.html"),
@@ -272,7 +292,7 @@ fn hostile_inputs_are_passed_on_as_they_are() {
             text,
         ];
         let reported = read(&here, "of-the-runner/reported");
-        assert_eq!(reported.splitn(3, '\n').nth(2).unwrap(), marked(&expected), "{text}");
+        assert_eq!(dateless(reported.splitn(3, '\n').nth(2).unwrap()), marked(&expected), "{text}");
         // The folder for reports has the hostile name, and nothing else has come into being.
         let mut after = before;
         after.push(text.to_owned());
@@ -402,16 +422,16 @@ fn programs_run_again_only_where_suites_are_trusted() {
         let output = run(&here, "Run tests", &variables);
         (output.status.code(), String::from_utf8(output.stdout).unwrap())
     };
-    let rest =
-        "--reporter html=./r/report.html --reporter json=./r/report.json --reporter junit=./r/report.xml -- s.yml\n";
+    let arguments = || dateless(&read(&here, "arguments"));
+    let rest = "--label commit= --label date=DATE --reporter html=./r/report.html --reporter json=./r/report.json --reporter junit=./r/report.xml -- s.yml\n";
     assert_eq!(step("true", "auto"), (Some(0), String::new()));
-    assert_eq!(read(&here, "arguments"), format!("run --rerun {rest}"));
+    assert_eq!(arguments(), format!("run --rerun {rest}"));
     assert_eq!(step("false", "auto"), (Some(0), String::new()));
-    assert_eq!(read(&here, "arguments"), format!("run {rest}"));
+    assert_eq!(arguments(), format!("run {rest}"));
     let warning = "::warning title=mcptest::the suites are untrusted, so recordings are replayed and no program runs\n"
         .to_owned();
     assert_eq!(step("true", "true"), (Some(0), warning));
-    assert_eq!(read(&here, "arguments"), format!("run --untrusted {rest}"));
+    assert_eq!(arguments(), format!("run --untrusted {rest}"));
     let refused = "::error title=mcptest::the input `rerun` must be `true` or `false`\n".to_owned();
     assert_eq!(step("maybe", "auto"), (Some(2), refused));
 }

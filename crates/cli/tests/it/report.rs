@@ -66,7 +66,7 @@ fn read(path: &Path) -> String {
 fn a_saved_run_is_reported_again_byte_for_byte() {
     let here = world();
     here.write("broken.yml", b"agents: 1\n");
-    let ran = all_faces(&here, "ran", &["run", "suite.yml", "broken.yml"]);
+    let ran = all_faces(&here, "ran", &["run", "suite.yml", "broken.yml", "--label", "commit=1a2b3c4"]);
     assert_eq!(ran.status.code(), Some(2));
     let again = all_faces(&here, "again", &["report", "ran/json"]);
     // Making a report of a run that failed is no failure.
@@ -98,7 +98,8 @@ fn a_scored_corpus_is_reported_again_byte_for_byte() {
              {oops\n",
         ),
     ]);
-    let score = ["score", "t.jsonl", "--gates", "gates.yml", "--group-by", "group", "--output", "none"];
+    let score =
+        ["score", "t.jsonl", "--gates", "gates.yml", "--group-by", "group", "--output", "none", "--label", "commit=1"];
     let scored = all_faces(&here, "ran", &score);
     assert_eq!(scored.status.code(), Some(2), "{scored:?}");
     let again = all_faces(&here, "again", &["report", "ran/json"]);
@@ -292,4 +293,51 @@ fn github_gets_the_summary_of_its_step() {
     let output = command.env("GITHUB_STEP_SUMMARY", here.0.join("summary.md")).output().unwrap();
     check(&output, 0, "::notice title=mcptest::no tests\n", "");
     assert_eq!(read(&here.0.join("summary.md")), "## ✓ mcptest: everything passed\n\nno tests\n");
+}
+
+#[test]
+fn labels_are_saved_and_can_be_added_or_replaced() {
+    let here = world();
+    let run = [
+        "run",
+        "suite.yml",
+        "--label",
+        "commit=1a2b3c4",
+        "--label",
+        "build=7",
+        "--label",
+        "note=",
+        "--reporter",
+        "json=run.json",
+    ];
+    assert_eq!(here.command(&run).output().unwrap().status.code(), Some(1));
+    let labels = |file: &str| -> serde_json::Value {
+        let text = std::fs::read_to_string(here.0.join(file)).unwrap();
+        serde_json::from_str::<serde_json::Value>(&text).unwrap()["labels"].clone()
+    };
+    assert_eq!(labels("run.json"), serde_json::json!({ "build": "7", "commit": "1a2b3c4" }));
+    let again = [
+        "report",
+        "run.json",
+        "--label",
+        "build=8",
+        "--label",
+        "build=9",
+        "--reporter",
+        "json=again.json",
+        "--reporter",
+        "markdown",
+    ];
+    let again = here.command(&again).output().unwrap();
+    assert_eq!(labels("again.json"), serde_json::json!({ "build": "9", "commit": "1a2b3c4" }));
+    let text = String::from_utf8(again.stdout).unwrap();
+    assert!(text.contains("\nbuild: `9`, commit: `1a2b3c4`\n"), "{text}");
+    for label in ["commit", "=x", "a b=x", "naïve=x"] {
+        let refused = here.command(&["report", "run.json", "--label", label]).output().unwrap();
+        let why = format!(
+            "error[bad-argument]: invalid value '{label}' for '--label <NAME=VALUE>': not NAME=VALUE, with a name of at most 40 letters, digits, \
+             `_`, `-` and `.` (hint: commit=1a2b3c4)\n\nFor more information, try '--help'.\n"
+        );
+        check(&refused, 2, "", &why);
+    }
 }

@@ -6,8 +6,8 @@ use super::{Family, Origin, Row, RowVerdict, RunError, row_name};
 use crate::eval::reliability::Requirement;
 use crate::eval::{ExtractionMode, GateKind, Verdict};
 use crate::judge::{self, CheckResult};
-use crate::suite::{AgentTest, Fault};
-use crate::trace::Trace;
+use crate::suite::{AgentTest, Fault, Suite};
+use crate::trace::{Price, Tokens, Trace, cost};
 
 /// What is known of a run.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -48,6 +48,17 @@ pub struct Cell<'a> {
     pub faults: &'a [Fault],
     /// The model.
     pub model: &'a str,
+    /// The price of its tokens.
+    pub price: Option<Price>,
+}
+
+impl<'a> Cell<'a> {
+    /// A test of a suite on a model.
+    pub fn new(suite: &'a Suite, test: &'a AgentTest, model: &'a str) -> Self {
+        // A program may be called like a model, and has no price.
+        let priced = suite.models.get(model).filter(|_| !test.is_program);
+        Self { test, faults: &suite.faults, model, price: priced.and_then(|model| model.price) }
+    }
 }
 
 impl Cell<'_> {
@@ -88,6 +99,9 @@ impl Cell<'_> {
                     outcomes.push(checks.iter().all(|check| check.verdict == Verdict::Pass));
                     let (edge, own): (Vec<_>, Vec<_>) =
                         checks.into_iter().partition(|check| check.gate == Some(GateKind::Recovery));
+                    let Tokens { input, output, .. } = trace.conversation.tokens;
+                    let tokens = input.zip(output).zip(self.price);
+                    row.cost = tokens.map(|((input, output), price)| cost(input, output, price));
                     row.duration_ms = trace.conversation.duration_ms;
                     row.receipts = judge::receipts(self.test, self.faults, &trace);
                     self.judge(&mut row, own, absorbs);

@@ -4,6 +4,8 @@
 //! from its own text, because the nesting limit applies to each of them, not to the whole report. The text is read once for
 //! its structure and once for its traces: a saved run may have hundreds of megabytes.
 
+use std::collections::BTreeMap;
+
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -61,6 +63,9 @@ pub fn read(text: &str) -> Result<Vec<Event>, ReportError> {
     notes.sort_by_key(|note| (note.suites, note.rows));
     let mut notes = notes.into_iter().peekable();
     let mut out = Vec::new();
+    if !saved.labels.is_empty() {
+        out.push(Event::Labeled(saved.labels));
+    }
     if saved.allow_inconclusive {
         out.push(Event::InconclusiveAllowed);
     }
@@ -137,6 +142,8 @@ struct Head<'a> {
 struct Saved<'a> {
     #[serde(default)]
     allow_inconclusive: bool,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
     mcptest: Option<u32>,
     #[serde(default)]
     notes: Vec<Note>,
@@ -157,6 +164,7 @@ struct SavedRow<'a> {
     advisory: Option<String>,
     #[serde(borrow)]
     checks: Vec<SavedCheck<'a>>,
+    cost: Option<f64>,
     duration_ms: Option<u64>,
     #[serde(default)]
     edited: bool,
@@ -308,6 +316,7 @@ impl<'a> Reader<'a> {
             error: saved.error,
             receipts: saved.receipts,
             advisory: saved.advisory,
+            cost: saved.cost,
             duration_ms: saved.duration_ms,
             trace,
         })

@@ -33,6 +33,7 @@ pub fn report() -> Value {
             "mcptest": { "const": FORMAT, "description": "Version of this format." },
             "allow_inconclusive": { "const": true, "description": "Inconclusive rows do not count as failures for `exit_code`." },
             "exit_code": { "enum": [0, 1, 2], "description": "0: everything passed; 1: a check failed or lacked evidence; 2: something could not run." },
+            "labels": { "type": "object", "additionalProperties": { "type": "string" }, "description": "Facts about the run, from `--label NAME=VALUE`." },
             "notes": { "type": "array", "description": "Notes that are not verdicts.", "items": object(&["rows", "suites", "text"], json!({
                 "text": { "type": "string" },
                 "suites": { "$ref": "#/$defs/count", "description": "Suites that were started or rejected before it." },
@@ -128,6 +129,7 @@ fn row() -> Value {
                 }),
             ) },
             "advisory": { "type": "string", "description": "A model's review of the final message, made when the run was recorded. It does not affect the verdict." },
+            "cost": { "type": "number", "minimum": 0, "description": "What the tokens of the run cost at the prices in the suite; absent where tokens or prices are not known." },
             "duration_ms": { "$ref": "#/$defs/count", "description": "Time the run took when it was recorded." },
             "trace": { "$ref": "#/$defs/trace" },
         }),

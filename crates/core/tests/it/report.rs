@@ -27,7 +27,7 @@ fn suite(agent: &str) -> Suite {
 }
 
 fn rows(suite: &Suite, attempts: Vec<Attempt>) -> Vec<Row> {
-    let cell = Cell { test: &suite.agents[0], faults: &suite.faults, model: "demo" };
+    let cell = Cell::new(&suite, &suite.agents[0], "demo");
     cell.rows(attempts.into_iter().map(|attempt| (Some(Origin::Replayed), attempt)).collect())
 }
 
@@ -259,7 +259,7 @@ fn a_grid_sets_tests_against_models_by_the_worst_of_their_rows() {
     let made = |test: &str, model: &str, attempts: Vec<Attempt>| {
         let mut suite = suite(&MANY.replace("    stability: {}\n", ""));
         suite.agents[0].name = test.to_owned();
-        let cell = Cell { test: &suite.agents[0], faults: &suite.faults, model };
+        let cell = Cell::new(&suite, &suite.agents[0], model);
         cell.rows(attempts.into_iter().map(|attempt| (None, attempt)).collect())
     };
     let (good, bad) = (|| ran(&["search"], "ok"), || ran(&[], "ok"));

@@ -44,7 +44,7 @@ fn trace(envelope: &Value) -> Trace {
 
 fn rows(traces: Vec<Trace>) -> Vec<Row> {
     let suite = suite();
-    let cell = Cell { test: &suite.agents[0], faults: &suite.faults, model: "demo" };
+    let cell = Cell::new(&suite, &suite.agents[0], "demo");
     let advisory = || Some(json!({ "answer": "none" }));
     // The first run was recorded just now, and the others come from cassettes that were edited.
     let attempts = traces.into_iter().enumerate().map(|(at, trace)| {
@@ -275,7 +275,7 @@ agents:
     let loaded = suite::load(&Source::new("suite.yml", source), &Variables { suite_dir: ".", outside: &|_| None });
     let suite = loaded.value.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
     let mark = |test: usize, attempt: Attempt| {
-        let cell = Cell { test: &suite.agents[test], faults: &suite.faults, model: "demo" };
+        let cell = Cell::new(&suite, &suite.agents[test], "demo");
         cell.rows(vec![(Some(Origin::Live), attempt)])[0].mark.as_ref().map(marked)
     };
     let calls = |test: usize, calls: Value| {

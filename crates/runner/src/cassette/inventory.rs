@@ -108,7 +108,7 @@ fn cell(
         out.push(Entry { path, test, model, run, last_run, state });
     };
     let mut next = 1;
-    let rule = (Cell { test, faults: &[], model }).settles();
+    let rule = (Cell { test, faults: &[], model, price: None }).settles();
     let mut outcomes = Vec::new();
     for run in recorded.iter().copied() {
         if run > test.runs {
@@ -122,7 +122,7 @@ fn cell(
         next = run + 1;
         let loaded = inputs.as_ref().map(|inputs| folder.load(&test.name, model, run, inputs));
         if let (Some(_), Ok(Ok(cassette))) = (&rule, &loaded) {
-            outcomes.push(Cell { test, faults: &[], model }.passes(&cassette.trace));
+            outcomes.push(Cell { test, faults: &[], model, price: None }.passes(&cassette.trace));
         }
         add(
             run,

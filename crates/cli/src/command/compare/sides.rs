@@ -166,7 +166,7 @@ fn cassettes(path: &Path, suites: &[File], trust: Trust) -> Result<Side, FileErr
         let file = files().filter(named).chain(files()).find(|file| known(file).is_some());
         let cell = file.and_then(|file| {
             let test = file.suite.agents.get(known(file)?)?;
-            Some(Cell { test, faults: &file.suite.faults, model: &model })
+            Some(Cell::new(&file.suite, test, &model))
         });
         if let Some((cell, file)) = cell.zip(file) {
             side.tests.extend(judged(&cell, &file.shown, runs).tests);

@@ -39,7 +39,7 @@ pub(super) fn mutate(
     for file in files.iter().filter_map(File::suite) {
         for test in &file.suite.agents {
             let planned = |model| {
-                let cell = Cell { test, faults: &file.suite.faults, model };
+                let cell = Cell::new(&file.suite, test, model);
                 Planned { file, cell, runs: test.runs }
             };
             cells.extend(selection.models(test).into_iter().map(planned));

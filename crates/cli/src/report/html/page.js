@@ -503,6 +503,7 @@
     const summary = el("summary", {}, sign(row.verdict), " ", el("strong", {}, named(row.name)),
       row.origin || row.edited ? el("span", { class: "faint" }, " " + [row.origin, row.edited && "edited"].filter(Boolean).join(", ")) : null, " ",
       row.trace ? el("span", { class: "faint" }, row.trace.tool_calls ? many(calls(row).length, "call") : "calls not recorded") : null,
+      row.cost === undefined ? null : el("span", { class: "faint" }, ", cost " + row.cost.toFixed(4)),
       reason ? el("span", { class: "reason" }, cut(reason, 160)) : null);
     const build = () => {
       if (item.childElementCount < 2) item.append(el("p", { class: "copy" }, el("a", { href: "#" + row.id }, "link to this run")), runBody(row));
