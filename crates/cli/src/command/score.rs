@@ -206,14 +206,8 @@ fn score(
             report.take(event);
         }
     };
-    if let Some(labels) = labeled(&typed.label) {
-        emit(labels, lines);
-    }
-    if typed.allow_inconclusive {
-        emit(Event::InconclusiveAllowed, lines);
-    }
-    if typed.gates.is_some() && scorer.judges_trace(true) == Some(false) {
-        emit(Event::Note("the gates judge groups of runs only, so single traces have no verdict".to_owned()), lines);
+    for event in opening(typed, scorer) {
+        emit(event, lines);
     }
     let progress = Arc::new(AtomicU64::new(0));
     let bar = ReadProgress::new(source::total(sources), &progress);
@@ -318,6 +312,18 @@ fn finish(typed: &Score, summary: &Summary, has_no_groups: bool, faults: usize, 
         0 => summary.exit_code(typed.allow_inconclusive),
         _ => exit::ERROR,
     }
+}
+
+/// What reports say before the first trace.
+fn opening(typed: &Score, scorer: &Scorer) -> Vec<Event> {
+    let mut out: Vec<Event> = labeled(&typed.label).into_iter().collect();
+    if typed.allow_inconclusive {
+        out.push(Event::InconclusiveAllowed);
+    }
+    if typed.gates.is_some() && scorer.judges_trace(true) == Some(false) {
+        out.push(Event::Note("the gates judge groups of runs only, so single traces have no verdict".to_owned()));
+    }
+    out
 }
 
 /// The reporters. None of them may write to the output that has the lines.
