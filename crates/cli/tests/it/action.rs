@@ -250,7 +250,7 @@ const HOSTILE: [&str; 9] = [
 
 /// The text with `DATE` in place of the date of a label.
 fn dateless(text: &str) -> String {
-    let at = text.find("date=").unwrap_or_else(|| panic!("no date in {text}")) + "date=".len();
+    let at = text.find("date=").expect("a date") + "date=".len();
     let (before, after) = text.split_at(at);
     let (date, after) = after.split_at(10);
     let digits = date.bytes().filter(u8::is_ascii_digit).count();
