@@ -250,12 +250,11 @@ const HOSTILE: [&str; 9] = [
 
 /// The text with `DATE` in place of the date of a label.
 fn dateless(text: &str) -> String {
-    let at = text.find("date=").expect("a date") + "date=".len();
-    let (before, after) = text.split_at(at);
+    let (before, after) = text.split_once("date=").unwrap();
     let (date, after) = after.split_at(10);
     let digits = date.bytes().filter(u8::is_ascii_digit).count();
     assert!(digits == 8 && date.matches('-').count() == 2, "{date}");
-    format!("{before}DATE{after}")
+    format!("{before}date=DATE{after}")
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn suite(agent: &str) -> Suite {
 }
 
 fn rows(suite: &Suite, attempts: Vec<Attempt>) -> Vec<Row> {
-    let cell = Cell::new(&suite, &suite.agents[0], "demo");
+    let cell = Cell::new(suite, &suite.agents[0], "demo");
     cell.rows(attempts.into_iter().map(|attempt| (Some(Origin::Replayed), attempt)).collect())
 }
 
