@@ -175,12 +175,12 @@ impl ProgramRequest<'_> {
 
     /// The faults that the test injects, in order.
     fn faults(&self) -> Vec<Fault> {
-        // What answers from a recording strikes as it was recorded.
-        let strikes = |fault: &&Fault| match &self.rerun {
+        // What answers from a recording repeats the recorded faults.
+        let injects = |fault: &&Fault| match &self.rerun {
             None => true,
             Some(rerun) => rerun.live_tools && !fault.kind.targets_model(),
         };
-        self.cell.test.inject.iter().filter_map(|at| self.cell.faults.get(*at)).filter(strikes).cloned().collect()
+        self.cell.test.inject.iter().filter_map(|at| self.cell.faults.get(*at)).filter(injects).cloned().collect()
     }
 
     /// The servers of the test, each with whether the program may leave it alone.
@@ -291,7 +291,7 @@ impl ProgramRequest<'_> {
         let ended = if finished.timed_out { Ended::TimedOut } else { Ended::Exit(finished.exit.code()) };
         let clean = |text: &str| redactor.text(text).into_owned();
         let answer = self.answer(finished, cwd).map(|text| clean(&text)).map_err(|why| clean(&why));
-        // A program that was stopped had not said everything.
+        // The output of a program that was stopped may be incomplete.
         let stdout = finished.stdout.as_deref().filter(|_| !finished.timed_out);
         let account = stdout.and_then(|stdout| self.program.answer.account(&String::from_utf8_lossy(stdout)));
         let account = account.map(|account| match account {

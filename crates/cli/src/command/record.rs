@@ -211,7 +211,7 @@ fn answer(typed: &Record, finished: &Finished) -> Result<Option<String>, Failure
     Ok((!answer.is_empty()).then_some(answer))
 }
 
-/// What the program says about its own calls. One that was stopped had not said everything.
+/// What the program reports about its own calls. The output of one that was stopped may be incomplete.
 fn account(typed: &Record, finished: &Finished, redactor: &Redactor) -> Option<Result<Account, String>> {
     let stdout = finished.stdout.as_deref().filter(|_| !finished.was_stopped)?;
     let account = typed.answer.account(&String::from_utf8_lossy(stdout))?;

@@ -201,14 +201,14 @@ fn faults_strike_a_program_in_real_time_and_their_marks_are_replayed() {
         assert_eq!(marks[0]["effect"], effect, "{fault}");
         assert!(marks[0]["duration_ms"].as_u64().unwrap() >= least_ms, "{fault}: {marks:?}");
         let has_call = written["trace"]["tool_calls"].as_array().unwrap().len() == 1;
-        assert!(has_call, "the call that was struck is evidence: {fault}");
+        assert!(has_call, "the call that was hit is evidence: {fault}");
         let is_marked = written["trace"]["tool_results"][0]["fault"]["name"] == "bad";
         assert_eq!(is_marked, fault.contains("tool:"), "{fault}");
         reruns_as_it_replays(&here, &model, fault.contains("tool:"));
     }
 }
 
-/// A rerun judges what a replay judges: faults strike again, and their marks are the recorded ones.
+/// A rerun judges what a replay judges: faults are injected again, and their marks are the recorded ones.
 #[track_caller]
 fn reruns_as_it_replays(here: &Folder, model: &Loopback, also_live: bool) {
     let replayed = run(here, model, &["--reporter", "json"]);

@@ -359,12 +359,12 @@ fn a_recording_that_is_not_what_it_was_is_refused() {
     told("1.json: it has no ledger of what the program asked, and so cannot be rerun");
     told("hint: re-record it: mcptest run --record s.yml");
     assert_eq!(mcptest(&here, &["run", "s.yml"]).output().unwrap().status.code(), Some(0), "it can be replayed");
-    let mut struck: Value = serde_json::from_str(&whole).unwrap();
-    struck["trace"]["program"]["faults"] =
+    let mut faulty: Value = serde_json::from_str(&whole).unwrap();
+    faulty["trace"]["program"]["faults"] =
         json!([{ "duration_ms": 1, "effect": "error", "kind": "error", "ms": 1, "name": "bad" }]);
     fs::write(&ledger, &lines).unwrap();
-    accept(&here, &cassette, &struck);
-    told("its ledger was recorded by an older mcptest and does not say what the injected faults struck");
+    accept(&here, &cassette, &faulty);
+    told("its ledger was recorded by an older mcptest and does not record which requests the injected faults hit");
     fs::write(&cassette, whole.replace("It rains.", "It pours.")).unwrap();
     told("error[edited-cassette]");
     fs::write(&cassette, &whole[..whole.len() / 2]).unwrap();

@@ -39,7 +39,7 @@ struct Line {
     mcp: Option<McpLine>,
     request: Option<RequestLine>,
     response: Option<ResponseLine>,
-    strike: Option<ProgramFault>,
+    fault: Option<ProgramFault>,
 }
 
 #[derive(Deserialize)]
@@ -154,7 +154,7 @@ impl Ledger {
             line(&json!({ "seq": seq, "ms": ms, key: value }), &mut out);
         }
         for FaultHit { fault, seq } in &self.fault_hits {
-            line(&json!({ "seq": seq, "strike": fault }), &mut out);
+            line(&json!({ "seq": seq, "fault": fault }), &mut out);
         }
         out
     }
@@ -366,7 +366,7 @@ impl Read {
                 mcp: None,
                 request: None,
                 response: None,
-                strike: None,
+                fault: None,
             } => return self.blob(hash, value),
             Line {
                 mcptest_ledger: None,
@@ -378,8 +378,8 @@ impl Read {
                 mcp: None,
                 request: None,
                 response: None,
-                strike: Some(fault),
-            } => return self.strike(fault, seq),
+                fault: Some(fault),
+            } => return self.fault_hit(fault, seq),
             Line {
                 mcptest_ledger: None,
                 servers: None,
@@ -388,7 +388,7 @@ impl Read {
                 mcp,
                 request,
                 response,
-                strike: None,
+                fault: None,
                 ..
             } => match (mcp, request, response) {
                 (Some(mcp), None, None) => What::Mcp(self.mcp(mcp)?),
@@ -397,9 +397,7 @@ impl Read {
                 _ => return Err(RunError::new("an entry must have one of `mcp`, `request` and `response`")),
             },
             _ => {
-                return Err(RunError::new(
-                    "a line must have `blob` and `value`, or `strike` and `seq`, or be an entry",
-                ));
+                return Err(RunError::new("a line must have `blob` and `value`, or `fault` and `seq`, or be an entry"));
             }
         };
         let (Some(seq), Some(ms)) = (line.seq, line.ms) else {
@@ -422,19 +420,16 @@ impl Read {
         Ok(())
     }
 
-    fn strike(&mut self, fault: ProgramFault, seq: u64) -> Result<(), RunError> {
+    fn fault_hit(&mut self, fault: ProgramFault, seq: u64) -> Result<(), RunError> {
         let at = self.ledger.entries.binary_search_by_key(&seq, |entry| entry.seq);
-        let struck = at.ok().map(|at| &self.ledger.entries[at].what);
-        let is_struck = match struck {
+        let entry = at.ok().map(|at| &self.ledger.entries[at].what);
+        let can_hit = match entry {
             Some(What::Mcp(mcp)) => mcp.from == Side::Program && !fault.kind.targets_model(),
             Some(What::Request(_)) => fault.kind.targets_model(),
             _ => false,
         };
-        if !is_struck {
-            return Err(RunError::new(format!(
-                "the fault `{}` struck entry {seq}, which it cannot strike",
-                fault.name
-            )));
+        if !can_hit {
+            return Err(RunError::new(format!("the fault `{}` cannot hit entry {seq}", fault.name)));
         }
         self.ledger.fault_hits.push(FaultHit { fault, seq });
         Ok(())

@@ -54,9 +54,9 @@ impl Folder {
             )));
         }
         let ledger = Ledger::read(&text).map_err(|error| broken(&at_line(&error)))?;
-        let struck = cassette.trace.program.as_ref().and_then(|program| program.faults.as_ref());
-        if ledger.fault_hits.is_empty() && struck.is_some_and(|struck| !struck.is_empty()) {
-            let why = "its ledger was recorded by an older mcptest and does not say what the injected faults struck";
+        let faults = cassette.trace.program.as_ref().and_then(|program| program.faults.as_ref());
+        if ledger.fault_hits.is_empty() && faults.is_some_and(|faults| !faults.is_empty()) {
+            let why = "its ledger was recorded by an older mcptest and does not record which requests the injected faults hit";
             return Err(outdated(why));
         }
         Ok(ledger)

@@ -139,7 +139,7 @@ impl Recorder {
     }
 }
 
-/// The faults that struck, with the entries of what they struck.
+/// The faults that took effect, with the entries that they hit.
 fn fault_hits(faults: &Faults, entries: &[Entry]) -> Vec<FaultHit> {
     let request = |number: u64| {
         let found = entries.iter().find(|entry| matches!(&entry.what, What::Request(one) if one.exchange == number));

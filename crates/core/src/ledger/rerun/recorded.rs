@@ -31,7 +31,7 @@ pub(super) struct Recorded {
 
 #[derive(Debug)]
 pub(super) enum Of {
-    /// Positions of the entries, and the injected fault that struck.
+    /// Positions of the entries, and the injected fault that hit it.
     Model {
         request: usize,
         response: Option<usize>,

@@ -70,23 +70,23 @@ fn end() -> impl Strategy<Value = End> {
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// Whether the program sent it, whether it answers, its status, and whether a fault struck it.
+    /// Whether the program sent it, whether it answers, its status, and whether a fault hit it.
     Mcp(Message, bool, bool, Option<u16>, bool),
-    /// Also whether a fault struck it.
+    /// Also whether a fault hit it.
     Exchange(Sent, Option<(Sent, End, Option<u16>)>, bool),
 }
 
-fn strike(kind: FaultKind, seq: u64) -> FaultHit {
+fn fault_hit(kind: FaultKind, seq: u64) -> FaultHit {
     let fault = ProgramFault { duration_ms: seq * 7, effect: FaultEffect::Delay, kind, ms: seq, name: "f".to_owned() };
     FaultHit { fault, seq }
 }
 
 fn ledger() -> impl Strategy<Value = Ledger> {
     let mcp = (message(), any::<bool>(), any::<bool>(), prop::option::of(any::<u16>()), any::<bool>())
-        .prop_map(|(message, own, reply, status, is_struck)| Step::Mcp(message, own, reply, status, is_struck));
+        .prop_map(|(message, own, reply, status, is_hit)| Step::Mcp(message, own, reply, status, is_hit));
     let response = prop::option::of((sent(), end(), prop::option::of(any::<u16>())));
     let exchange = (sent(), response, any::<bool>())
-        .prop_map(|(request, response, is_struck)| Step::Exchange(request, response, is_struck));
+        .prop_map(|(request, response, is_hit)| Step::Exchange(request, response, is_hit));
     prop::collection::vec(prop_oneof![mcp, exchange], 0..8).prop_map(|steps| {
         let mut out = Ledger { servers: vec!["shop".to_owned()], ..Ledger::default() };
         let (mut exchanges, mut last) = (0, None);
@@ -101,16 +101,16 @@ fn ledger() -> impl Strategy<Value = Ledger> {
                 entries.push(Entry { seq, ms: seq * 3, what });
             };
             match step {
-                Step::Mcp(message, is_own, is_reply, status, is_struck) => {
+                Step::Mcp(message, is_own, is_reply, status, is_hit) => {
                     let from = if is_own { Side::Program } else { Side::Server };
                     let reply_to = if is_reply { last } else { None };
                     let mcp = Mcp { server: "shop".to_owned(), connection: 0, from, message, reply_to, status };
                     add(What::Mcp(mcp), &mut out.entries);
                     last = if is_own { Some(seq) } else { last };
-                    out.fault_hits.extend((is_own && is_struck).then(|| strike(FaultKind::Slow, seq)));
+                    out.fault_hits.extend((is_own && is_hit).then(|| fault_hit(FaultKind::Slow, seq)));
                 }
-                Step::Exchange(request, response, is_struck) => {
-                    out.fault_hits.extend(is_struck.then(|| strike(FaultKind::ModelCut, seq)));
+                Step::Exchange(request, response, is_hit) => {
+                    out.fault_hits.extend(is_hit.then(|| fault_hit(FaultKind::ModelCut, seq)));
                     let body_of = body(request, &mut out.blobs);
                     let request = Request {
                         exchange: exchanges,
@@ -192,12 +192,12 @@ fn a_file_that_is_not_a_ledger_is_refused_with_the_line() {
         )
     };
     let response = "{\"ms\":0,\"response\":{\"exchange\":0,\"first_ms\":0,\"headers\":{}},\"seq\":7}\n";
-    let strike = |seq: u64| {
+    let fault = |seq: u64| {
         format!(
-            "{{\"strike\":{{\"duration_ms\":1,\"effect\":\"delay\",\"kind\":\"slow\",\"ms\":0,\"name\":\"f\"}},\"seq\":{seq}}}\n"
+            "{{\"fault\":{{\"duration_ms\":1,\"effect\":\"delay\",\"kind\":\"slow\",\"ms\":0,\"name\":\"f\"}},\"seq\":{seq}}}\n"
         )
     };
-    assert_eq!(Ledger::read(&format!("{head}{}{}", mcp(0, ""), strike(0))).unwrap().fault_hits.len(), 1);
+    assert_eq!(Ledger::read(&format!("{head}{}{}", mcp(0, ""), fault(0))).unwrap().fault_hits.len(), 1);
     let cases: Vec<(String, usize, String)> = vec![
         (String::new(), 1, "the file is empty".into()),
         ("{}\n".into(), 1, "the first line must have `mcptest_ledger` and `servers`".into()),
@@ -205,13 +205,13 @@ fn a_file_that_is_not_a_ledger_is_refused_with_the_line() {
         ("{\"mcptest_ledger\":0}\n".into(), 1, "it has version 0 of the format, and this mcptest reads 1 to 2".into()),
         (format!("{head}\n"), 2, "column 0: EOF while parsing a value".into()),
         (format!("{head}{{\"a\":1,\"a\":2}}\n"), 2, "column 10: duplicate key \"a\"".into()),
-        (format!("{head}{{\"sec\":1}}\n"), 2, "column 1: unknown field `sec`, expected one of `mcptest_ledger`, `servers`, `blob`, `value`, `seq`, `ms`, `mcp`, `request`, `response`, `strike`".into()),
+        (format!("{head}{{\"sec\":1}}\n"), 2, "column 1: unknown field `sec`, expected one of `mcptest_ledger`, `servers`, `blob`, `value`, `seq`, `ms`, `mcp`, `request`, `response`, `fault`".into()),
         (format!("{head}{{\"seq\":1,\"ms\":0}}\n"), 2, "an entry must have one of `mcp`, `request` and `response`".into()),
         (format!("{head}{}{}", mcp(3, ""), mcp(3, "")), 3, "`seq` must increase, but 3 comes after 3".into()),
         (format!("{head}{}", mcp(0, ",\"reply_to\":4")), 2, "`reply_to` must be the `seq` of an earlier message of the program, found 4".into()),
-        (format!("{head}{}", strike(0)), 2, "the fault `f` struck entry 0, which it cannot strike".into()),
-        (format!("{head}{}{}", request(0, "[]"), strike(0)), 3, "the fault `f` struck entry 0, which it cannot strike".into()),
-        (format!("{head}{}{}", mcp(0, ""), strike(0).replace(",\"seq\":0", "")), 3, "a line must have `blob` and `value`, or `strike` and `seq`, or be an entry".into()),
+        (format!("{head}{}", fault(0)), 2, "the fault `f` cannot hit entry 0".into()),
+        (format!("{head}{}{}", request(0, "[]"), fault(0)), 3, "the fault `f` cannot hit entry 0".into()),
+        (format!("{head}{}{}", mcp(0, ""), fault(0).replace(",\"seq\":0", "")), 3, "a line must have `blob` and `value`, or `fault` and `seq`, or be an entry".into()),
         (format!("{head}{blob}"), 2, format!("no entry refers to the value {hash}")),
         (format!("{head}{blob}{blob}"), 3, format!("the value {hash} is there twice")),
         (format!("{head}{}", blob.replace("\"x\"", "\"y\"")), 2, format!("the value has the hash {}, but the line says {hash}", mcptest_core::redact::hash(b"\"y\""))),
