@@ -35,13 +35,13 @@ def run(package, judge):
     options = parser.parse_args()
     with open(options.cases, encoding="utf-8") as file:
         cases = json.load(file)["cases"]
-    said = {}
+    verdicts = {}
     for case in cases:
         if options.only in (None, case["id"]):
-            said[case["id"]] = attempt(judge, case)
+            verdicts[case["id"]] = attempt(judge, case)
     # Only the last line counts: some tools print a banner.
     version = package() if callable(package) else importlib.metadata.version(package)
-    print(json.dumps({"version": version, "verdicts": said}))
+    print(json.dumps({"version": version, "verdicts": verdicts}))
 
 
 def attempt(judge, case):

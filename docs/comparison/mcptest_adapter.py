@@ -72,8 +72,8 @@ def judge(case):
 
 
 def version():
-    said = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, timeout=60, check=True)
-    return said.stdout.split()[-1]
+    done = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout.split()[-1]
 
 
 harness.run(version, judge)

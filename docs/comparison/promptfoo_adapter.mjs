@@ -53,14 +53,14 @@ async function judge(c) {
   if (list === null) return c.kind === 'claim' ? 'model' : null;
   const traceData = c.recorded === null ? null : { traceId: 't', evaluationId: 'e', testCaseId: 'c', spans: spans(c.recorded) };
   for (const assertion of list) {
-    const said = await assertions.runAssertion({
+    const result = await assertions.runAssertion({
       assertion,
       test: { vars: {} },
       providerResponse: { output: '-' },
       traceId: 't',
       traceData,
     });
-    if (!said.pass) return 'fail';
+    if (!result.pass) return 'fail';
   }
   return 'pass';
 }

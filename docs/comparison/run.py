@@ -106,8 +106,8 @@ def size(folder):
     return total
 
 
-def cell(case, said):
-    verdict = said["verdict"]
+def cell(case, reply):
+    verdict = reply["verdict"]
     if verdict is None:
         return "-"
     if verdict == "model":
@@ -145,7 +145,7 @@ def main():
             **QUIET,
         }
         offline = without_network()
-        said = {}
+        replies = {}
         for title in COLUMNS:
             done = subprocess.run(
                 [*offline, *started[title]],
@@ -158,24 +158,24 @@ def main():
             )
             if done.returncode != 0:
                 sys.exit(f"{title} ended with {done.returncode}:\n{done.stderr}")
-            said[title] = json.loads(done.stdout.strip().splitlines()[-1])
+            replies[title] = json.loads(done.stdout.strip().splitlines()[-1])
 
         print(f"Network during the run: {'none' if offline else 'available'}.\n")
         rows = [
             [
                 f"`{c['id']}`",
                 " or ".join(map(str, c["right"])),
-                *(cell(c, said[t]["verdicts"][c["id"]]) for t in COLUMNS),
+                *(cell(c, replies[t]["verdicts"][c["id"]]) for t in COLUMNS),
             ]
             for c in cases
         ]
-        rows.append(["correct, of the cases it supports", "", *(tally(cases, said[t]["verdicts"]) for t in COLUMNS)])
+        rows.append(["correct, of the cases it supports", "", *(tally(cases, replies[t]["verdicts"]) for t in COLUMNS)])
         print(table(["case", "correct", *COLUMNS], rows))
         print()
         print(
             table(
                 ["tool", "version", "installed", "CPU time", "peak memory"],
-                costs(started, said, peers, program, env, scratch),
+                costs(started, replies, peers, program, env, scratch),
             )
         )
 
@@ -186,7 +186,7 @@ def tally(cases, verdicts):
     return f"{right} of {len(asked)}"
 
 
-def costs(started, said, peers, program, env, scratch):
+def costs(started, replies, peers, program, env, scratch):
     """One process for one trajectory. Ours is the program itself; the bare interpreters are the baseline of the others."""
     case = next(c for c in json.loads(CASES.read_text(encoding="utf-8"))["cases"] if c["id"] == MEASURED)
     gates, trace = pathlib.Path(scratch, "gates.yml"), pathlib.Path(scratch, "trace.json")
@@ -200,7 +200,7 @@ def costs(started, said, peers, program, env, scratch):
     rows = []
     for title in COLUMNS:
         amount = f"{size(installed[title]) / 1e6:.0f} MB"
-        rows.append([title, said[title]["version"], amount, *figures(measure(measured[title], env))])
+        rows.append([title, replies[title]["version"], amount, *figures(measure(measured[title], env))])
     for title, command in (
         ("Python alone", [started["agentevals"][0], "-c", ""]),
         ("Node alone", [started["promptfoo"][0], "-e", ""]),

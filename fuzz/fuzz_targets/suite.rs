@@ -1,4 +1,4 @@
-//! Any text, read as a suite and as a gates file: it ends, and what is said of it points into it.
+//! Any text, read as a suite and as a gates file: reading ends, and every diagnostic points into the text.
 //!
 //! `cargo +nightly fuzz run suite -- -max_len=4096`; start from `crates/core/tests/it/{good,lints,mistakes}`.
 #![no_main]

@@ -176,12 +176,12 @@ class Engine:
         if process is None:
             return EngineError("the program `mcptest` has ended")
         code = _end(process, 1.0)
-        said = ""
+        stderr = ""
         if self._errors is not None:
             self._errors.seek(0)
-            said = self._errors.read()[-4000:].decode(errors="replace").strip()
+            stderr = self._errors.read()[-4000:].decode(errors="replace").strip()
         how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        return EngineError(f"the program `mcptest` {how}" + (f"\n{said}" if said else ""))
+        return EngineError(f"the program `mcptest` {how}" + (f"\n{stderr}" if stderr else ""))
 
 
 def _end(process: subprocess.Popen[bytes], seconds: float) -> int:

@@ -69,7 +69,7 @@ export const checks = {
     assert.match(await failing.textContent(), /^✗ fail narrative: 2 of 2 claims without a call/);
     assert.ok(await isInView(failing));
     assert.match(await page.locator("details.run[open] pre.source mark").textContent(), /^narrative$/);
-    assert.deepEqual(await page.locator("details.run[open] .said mark.absent").allTextContents(), ["refunded order 1042", "sent an email"]);
+    assert.deepEqual(await page.locator("details.run[open] .message mark.absent").allTextContents(), ["refunded order 1042", "sent an email"]);
     assert.match(await page.locator(".squares").first().textContent(), /✗ fail/);
     assert.deepEqual(await seenRows(page), ["says what it did", "refunds a lost order"], "what failed comes first");
   },
@@ -82,7 +82,7 @@ export const checks = {
     assert.deepEqual(await page.locator("#s0r0 .align li").allTextContents(),
       ["= find_order is [0]", "= refund_order is [1]", "= send_email is [2]", "= [0] find_order", "= [1] refund_order", "= [2] send_email"]);
     assert.equal(await count(page, "#s0r0 .align line"), 3);
-    await page.locator("#s0r0 .said a").first().click();
+    await page.locator("#s0r0 .message a").first().click();
     await page.locator("#s0r0k1 pre").first().waitFor();
     assert.match(await page.locator("#s0r0k1 pre").first().textContent(), /"amount": 12/);
     assert.ok(await isInView(page.locator("#s0r0k1")));
@@ -92,9 +92,9 @@ export const checks = {
   "charts have text alternatives": async ({ open }) => {
     const page = await open("reliability");
     const labels = (page) => page.locator("svg[role=img]").evaluateAll((list) => list.map((one) => one.getAttribute("aria-label")));
-    const told = await labels(page);
-    assert.ok(told.includes("pass rate 80 %, interval 49 % to 94.3 %"), told.join("\n"));
-    assert.ok(told.some((one) => one.startsWith("runs in a row that all pass, in percent: 1: 100 %, 2: 100 %, 3: 100 %, 4: 31 %")), told.join("\n"));
+    const found = await labels(page);
+    assert.ok(found.includes("pass rate 80 %, interval 49 % to 94.3 %"), found.join("\n"));
+    assert.ok(found.some((one) => one.startsWith("runs in a row that all pass, in percent: 1: 100 %, 2: 100 %, 3: 100 %, 4: 31 %")), found.join("\n"));
     assert.ok(await count(page, ".paths li") > 1);
     const stable = await open("agent-stability");
     assert.match(await stable.locator(".bars").first().textContent(), /weakest score0\.500/);
@@ -352,12 +352,12 @@ export const checks = {
 
   "of ten thousand calls only the visible ones are rendered": async ({ open }) => {
     const page = await open("deep");
-    const told = [];
+    const times = [];
     for (const run of ["s0r0", "s0r1"]) {
       const begun = Date.now();
       await page.locator(`#${run} > summary`).click();
       await page.locator(`#${run}k0`).waitFor();
-      told.push(Date.now() - begun);
+      times.push(Date.now() - begun);
       assert.ok(await count(page, `#${run} .call`) < 2_000);
       assert.equal(await count(page, `#${run} .align li`), 400 + 1_000 + 1);
       assert.ok((await page.locator(`#${run} .align`).boundingBox()).height < 600);
@@ -373,7 +373,7 @@ export const checks = {
       await page.evaluate(() => { location.hash = ""; });
       await page.locator(`#${run} > summary`).click();
     }
-    return "opened after " + told.join(" and ") + " ms";
+    return "opened after " + times.join(" and ") + " ms";
   },
 
   "scrolling renders the rest": async ({ open }) => {

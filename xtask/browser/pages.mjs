@@ -94,9 +94,9 @@ async function main() {
       let timer;
       const limit = new Promise((_, no) => { timer = setTimeout(() => no(new Error(`not finished within ${CHECK_LIMIT} ms`)), CHECK_LIMIT); });
       try {
-        const told = await Promise.race([run(tools), limit]);
+        const detail = await Promise.race([run(tools), limit]);
         for (const { noise } of opened) assert.deepEqual(noise, [], "the page logged, asked or requested something");
-        console.log(`ok: ${name}, ${Date.now() - begun} ms` + (told ? " (" + told + ")" : ""));
+        console.log(`ok: ${name}, ${Date.now() - begun} ms` + (detail ? " (" + detail + ")" : ""));
       } catch (error) {
         failures.push(name);
         console.log("failed: " + name + "\n" + error.stack);

@@ -7,7 +7,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use super::Finding;
 use crate::tree::{Tree, is_document};
 
-/// Documents that tests compare whole; a link in them is what an agent said.
+/// Documents that tests compare whole; a link in them is the text of an agent.
 const SAMPLES: &str = "crates/cli/src/report/samples/";
 const START: &str = "README.md";
 const PAGES: &str = "docs/";

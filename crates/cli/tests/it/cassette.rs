@@ -495,9 +495,9 @@ fn the_cassettes_of_a_suite_that_cannot_be_used_are_left_alone() {
     let before = tree(&here);
     here.write("t/s.yml", b"agents:\n");
     let output = here.command(&["cassette", "prune", "t", "--yes"]).output().unwrap();
-    let said = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    assert_eq!((output.status.code(), &*said(&output.stdout)), (Some(2), "nothing was removed\n"));
-    assert!(said(&output.stderr).starts_with("t/s.yml:1:7: error[wrong-type]: "), "{}", said(&output.stderr));
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    assert_eq!((output.status.code(), &*text(&output.stdout)), (Some(2), "nothing was removed\n"));
+    assert!(text(&output.stderr).starts_with("t/s.yml:1:7: error[wrong-type]: "), "{}", text(&output.stderr));
     assert_eq!(tree(&here), before);
     // Nor those that another suite may use.
     here.write("t/s.yml", SUITE.as_bytes());
@@ -515,7 +515,7 @@ hint: give one of the two another name
 fn a_file_in_place_of_the_folder_is_an_error() {
     let here = here();
     here.write(AT, b"");
-    let said = |line: &[&str], stdout: &str, hint: &str| {
+    let check = |line: &[&str], stdout: &str, hint: &str| {
         let output = here.command(line).output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
         let stderr = text(&output.stderr);
@@ -523,9 +523,9 @@ fn a_file_in_place_of_the_folder_is_an_error() {
         let start = format!("error[read-failed]: {AT}/books/gpt-5: cannot be read: ");
         assert!(stderr.starts_with(&start) && stderr.ends_with(&format!("\nhint: {hint}\n")), "{stderr}");
     };
-    said(&["cassette", "list", "t"], "no cassettes\n", "check that it is a readable folder");
+    check(&["cassette", "list", "t"], "no cassettes\n", "check that it is a readable folder");
     let hint = "check that the folder is readable and writable";
-    said(&["cassette", "prune", "t", "--yes"], "nothing was removed\n", hint);
+    check(&["cassette", "prune", "t", "--yes"], "nothing was removed\n", hint);
 }
 
 #[test]
@@ -539,8 +539,8 @@ fn without_a_suite_there_is_nothing_to_look_at() {
     }
 }
 
-/// A run that did nothing but say something.
-fn said(text: &str) -> Value {
+/// The trace of a run that answered and called nothing.
+fn answered(text: &str) -> Value {
     json!({
         "tool_calls": [], "tool_names": [], "tool_results": [], "final_response": text,
         "conversation": { "turns": [{ "role": "user", "content": "Cancel it." }, { "role": "assistant", "content": text }] },
@@ -558,7 +558,7 @@ agents:
     trajectory: { mode: subset, calls: [] }
 ";
 
-/// What is said of the suite whenever it runs: it is about recordings, and asks nothing of the agent.
+/// The warning about the suite: it tests recordings, so it has no assertion on the agent.
 const WARNING: &str = "\
 t/s.yml:4:11: warning[passes-on-empty-trace]: `cancels` passes when the agent makes no calls
    |
@@ -570,7 +570,7 @@ t/s.yml:4:11: warning[passes-on-empty-trace]: `cancels` passes when the agent ma
 #[test]
 fn an_edit_is_an_error_until_it_is_accepted_and_every_report_says_so_from_then_on() {
     let here = Folder::with(&[("t/s.yml", ONE), ("t/demo.yml", SCRIPT)]);
-    let path = record(&here, ("cancels", "demo", 1), &said("Done."));
+    let path = record(&here, ("cancels", "demo", 1), &answered("Done."));
     let at = "t/cassettes/s/cancels/demo/1.json";
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, text.replace("\"content\": \"Done.\"", "\"content\": \"I did not.\"")).unwrap();
@@ -663,7 +663,7 @@ fn a_cassette_of_the_first_version_replays_with_a_note() {
     let here =
         Folder::with(&[("t/s.yml", &ONE.replace("    prompt", "    runs: 2\n    prompt")), ("t/demo.yml", SCRIPT)]);
     for run in 1..=2 {
-        let path = record(&here, ("cancels", "demo", run), &said("Done."));
+        let path = record(&here, ("cancels", "demo", run), &answered("Done."));
         let mut value: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
         value["mcptest"] = json!(1);
         value.as_object_mut().unwrap().remove("digest").unwrap();

@@ -36,8 +36,8 @@ struct Row {
     /// How the suite reaches the server.
     server: String,
     timeout_ms: u64,
-    /// How often the tool `strike` is called before the tool `echo` is.
-    strikes: usize,
+    /// How often the tool `attack` is called before the tool `echo` is.
+    attacks: usize,
     ends: Ends,
     /// The longest the whole run may take. Far more than it needs: a machine may have other things to do.
     seconds: u64,
@@ -57,7 +57,7 @@ enum Ends {
 
 impl Row {
     fn new(mode: &'static str, server: String, ends: Ends) -> Self {
-        let strikes = match &ends {
+        let attacks = match &ends {
             Ends::Refused(..) => 1,
             Ends::Answers(answers) => answers.len() - 1,
         };
@@ -65,7 +65,7 @@ impl Row {
             mode,
             server,
             timeout_ms: 60_000,
-            strikes,
+            attacks,
             ends,
             seconds: 90,
             megabytes: 100,
@@ -87,8 +87,8 @@ impl Row {
         Self { escaped, ..self }
     }
 
-    /// A suite with a test that the server strikes and a healthy test. The struck one fails where it can be run at all, so
-    /// that every report shows what the server said.
+    /// A suite with a test that uses the hostile server, and a healthy test. The first fails if it can run at all, so
+    /// that every report shows the responses of the server.
     fn suite(&self, marker: &str) -> String {
         let server = self.server.replace("MARKER", marker);
         format!(
@@ -96,11 +96,11 @@ impl Row {
              \x20 bad: {{ {server}, timeout_ms: {}, protocol: legacy }}\n\
              \x20 desk: {{ command: [mcptest, mock, --tools-from, \"${{SUITE_DIR}}/tools.yml\"] }}\n\
              models:\n\
-             \x20 striker: {{ provider: script, script: strike.yml }}\n\
+             \x20 attacker: {{ provider: script, script: attack.yml }}\n\
              \x20 demo: {{ provider: script, script: search.yml }}\n\
              agents:\n\
-             \x20 - name: struck\n\
-             \x20   model: striker\n\
+             \x20 - name: attacked\n\
+             \x20   model: attacker\n\
              \x20   servers: [bad]\n\
              \x20   prompt: p\n\
              \x20   expect: [{{ target: tool_results, matcher: {{ exact: [] }} }}]\n\
@@ -112,8 +112,8 @@ impl Row {
 
     fn script(&self) -> String {
         let call = |tool: &str| format!("{{ calls: [{{ tool: {tool} }}] }}, ");
-        let strikes = call("strike").repeat(self.strikes);
-        format!("{{ script: 1, runs: [{{ turns: [{strikes}{}{{ text: done }}] }}] }}\n", call("echo"))
+        let attacks = call("attack").repeat(self.attacks);
+        format!("{{ script: 1, runs: [{{ turns: [{attacks}{}{{ text: done }}] }}] }}\n", call("echo"))
     }
 }
 
@@ -152,7 +152,7 @@ fn check(rows: Vec<Row>) {
 fn world(row: &Row, marker: &str) -> Folder {
     Folder::with(&[
         ("suite.yml", &row.suite(marker)),
-        ("strike.yml", &row.script()),
+        ("attack.yml", &row.script()),
         ("search.yml", "{ script: 1, runs: [{ turns: [{ calls: [{ tool: search }] }, { text: done }] }] }\n"),
         ("tools.yml", TOOLS),
     ])

@@ -221,7 +221,7 @@ struct Call<'a> {
 }
 
 /// A reply in pieces of JSON.
-struct Said<'a> {
+struct Reply<'a> {
     /// Empty for no text.
     text: &'a str,
     calls: &'a [Call<'a>],
@@ -231,7 +231,7 @@ struct Said<'a> {
     stop: &'a str,
 }
 
-impl Default for Said<'_> {
+impl Default for Reply<'_> {
     fn default() -> Self {
         Self { text: "", calls: &[], usage: ["100", "20"], stop: "" }
     }
@@ -243,8 +243,8 @@ fn object(pairs: &[(&str, &str)]) -> String {
 }
 
 /// A reply as its interface has it, piece by piece, so that the pieces may be anything.
-fn said(dialect: Dialect, said: &Said<'_>) -> String {
-    let Said { text, calls, usage: [read, written], stop } = said;
+fn body_of(dialect: Dialect, reply: &Reply<'_>) -> String {
+    let Reply { text, calls, usage: [read, written], stop } = reply;
     let call = |call: &Call<'_>| match dialect {
         Dialect::Messages => {
             object(&[("type", "\"tool_use\""), ("id", call.id), ("name", call.name), ("input", call.args)])

@@ -92,9 +92,9 @@ fn every_way_to_see_a_gate_fail_fails_that_gate() {
         let text = fs::read_to_string(here.0.join(file)).unwrap();
         assert_eq!(text.matches(from).count(), 1, "{from}");
         here.write(file, text.replace(from, to).as_bytes());
-        let (code, said) = run(&here);
-        assert_eq!(code, Some(1), "{said}");
-        assert!(said.contains(&format!("✗ {gate}: ")), "{gate}: {said}");
+        let (code, stdout) = run(&here);
+        assert_eq!(code, Some(1), "{stdout}");
+        assert!(stdout.contains(&format!("✗ {gate}: ")), "{gate}: {stdout}");
     }
 }
 
@@ -120,12 +120,12 @@ fn the_next_command_can_be_pasted_for_any_folder_name() {
     for (folder, typed) in [("Zweiter Ördner", "'Zweiter Ördner/mcptest.yml'"), ("-v", "./-v/mcptest.yml")] {
         let here = Folder::with(&[]);
         let output = here.command(&["init", "--", folder]).output().unwrap();
-        let said = String::from_utf8(output.stdout).unwrap();
+        let stdout = String::from_utf8(output.stdout).unwrap();
         let next = format!(
             "\nNext:\n  mcptest run {typed}\n  mcptest run {typed} --verbose\n\
              Then open {folder}/mcptest.yml: its comments say what to change first.\n"
         );
-        assert!(said.ends_with(&next), "{said}");
+        assert!(stdout.ends_with(&next), "{stdout}");
         assert!(here.command(&["run", typed.trim_matches('\'')]).output().unwrap().status.success());
     }
 }

@@ -75,15 +75,15 @@ impl World {
         command
     }
 
-    /// What the program says under a limit; it has to end, and must not break.
+    /// Runs the program under a limit. It must end, and must not panic.
     #[track_caller]
     fn run(&self, limit: &str, line: &[&str]) -> (Option<i32>, String, String) {
         let mut command = self.limited(limit);
         command.args(line);
-        let said = said(&finish(command));
-        assert!(!said.2.contains("mcptest broke"), "{limit} {line:?}: {said:?}");
-        assert!(matches!(said.0, Some(0..=2)), "{limit} {line:?}: {said:?}");
-        said
+        let ended = outcome(&finish(command));
+        assert!(!ended.2.contains("mcptest broke"), "{limit} {line:?}: {ended:?}");
+        assert!(matches!(ended.0, Some(0..=2)), "{limit} {line:?}: {ended:?}");
+        ended
     }
 
     fn forget(&self) {
@@ -92,7 +92,7 @@ impl World {
     }
 }
 
-fn said(output: &Output) -> (Option<i32>, String, String) {
+fn outcome(output: &Output) -> (Option<i32>, String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
@@ -242,7 +242,7 @@ fn one_signal_ends_a_run_whose_output_is_not_read() {
     assert_eq!((code, err.as_str()), (Some(2), "error[run-stopped]: stopped: the runs did not end in time\n"));
 }
 
-/// What a program said that has to end without anybody reading it.
+/// Exit code, stdout and stderr of a program that must end although nobody reads its output.
 #[track_caller]
 fn ended(mut child: Child) -> (Option<i32>, String, String) {
     let begun = Instant::now();
@@ -254,7 +254,7 @@ fn ended(mut child: Child) -> (Option<i32>, String, String) {
         assert!(!is_late, "one signal did not end it");
         std::thread::sleep(Duration::from_millis(20));
     }
-    said(&child.wait_with_output().unwrap())
+    outcome(&child.wait_with_output().unwrap())
 }
 
 fn terminate(child: &Child) {

@@ -13,7 +13,7 @@ use super::{Folder, Random};
 #[derive(Debug, PartialEq)]
 struct Found {
     groups: Vec<String>,
-    /// What is said at the end.
+    /// The last lines of the report.
     summary: Vec<String>,
     code: ExitCode,
 }

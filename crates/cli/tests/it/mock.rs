@@ -305,8 +305,8 @@ fn an_unwritable_log_exits_with_2() {
     server.send(HELLO);
     assert_eq!(server.exit_code(), Some(2));
     let (out, err) = server.rest();
-    let said = "error[file-not-written]: cannot write the log: No space left on device (os error 28)\nhint: free some disk space, or give another path\n";
-    assert_eq!((out.as_str(), err.as_str()), ("", said));
+    let expected = "error[file-not-written]: cannot write the log: No space left on device (os error 28)\nhint: free some disk space, or give another path\n";
+    assert_eq!((out.as_str(), err.as_str()), ("", expected));
 }
 
 #[test]

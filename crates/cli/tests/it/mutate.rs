@@ -216,15 +216,18 @@ fn unreadable_inputs_are_errors_and_the_rest_is_judged() {
     ]);
     let output = run(&here, &["mutate", "--gates", "gates.yml", "t.jsonl", "--operators", "drop-call"]);
     assert_eq!((output.status.code(), objects(&output).len()), (Some(2), 1), "{}", text(&output.stderr));
-    let said = text(&output.stderr);
-    assert!(said.contains("error[fails-unchanged]: t.jsonl: bad: `trajectory` fails before any change: "), "{said}");
-    assert!(said.contains("error[invalid-record]: t.jsonl: byte "), "{said}");
+    let stderr = text(&output.stderr);
+    assert!(
+        stderr.contains("error[fails-unchanged]: t.jsonl: bad: `trajectory` fails before any change: "),
+        "{stderr}"
+    );
+    assert!(stderr.contains("error[invalid-record]: t.jsonl: byte "), "{stderr}");
     // A gate over runs needs a group.
     here.write("one.jsonl", TRACE.as_bytes());
-    let said = text(&run(&here, &["mutate", "--gates", "groups.yml", "one.jsonl"]).stderr);
-    assert!(said.contains("`stability` is unassessable before any change: it belongs to no group"), "{said}");
-    let said = text(&run(&here, &["mutate", "--gates", "lonely.yml", "one.jsonl"]).stderr);
-    assert!(said.starts_with("error[reliability-without-checks]: lonely.yml: "), "{said}");
+    let stderr = text(&run(&here, &["mutate", "--gates", "groups.yml", "one.jsonl"]).stderr);
+    assert!(stderr.contains("`stability` is unassessable before any change: it belongs to no group"), "{stderr}");
+    let stderr = text(&run(&here, &["mutate", "--gates", "lonely.yml", "one.jsonl"]).stderr);
+    assert!(stderr.starts_with("error[reliability-without-checks]: lonely.yml: "), "{stderr}");
     for line in [
         ["mutate", "--gates", "gates.yml", "empty.jsonl"],
         ["mutate", "--gates", "gates.yml", "missing.jsonl"],

@@ -1,4 +1,4 @@
-//! Programs in a suite: recorded, replayed, judged, and what is said about those that test nothing.
+//! Programs in a suite: recorded, replayed, judged, and the errors of those that test nothing.
 
 mod load;
 mod mistakes;
@@ -273,11 +273,11 @@ fn a_program_that_hangs_is_stopped_on_time_and_has_failed() {
     assert!(text(&output).contains("it did not end within 6000 ms and was stopped"), "{}", text(&output));
 }
 
-/// A tool, its arguments, and whether the call is said to have succeeded.
-type Said = (&'static str, Value, bool);
+/// A tool, its arguments, and whether the agent CLI reports that the call succeeded.
+type ReportedCall = (&'static str, Value, bool);
 
-/// The events of an agent CLI that says it called these tools of the server `desk`, each with its arguments.
-fn events(format: &str, calls: &[Said]) -> String {
+/// The events of an agent CLI that reports these calls of tools of the server `desk`.
+fn events(format: &str, calls: &[ReportedCall]) -> String {
     let mut lines: Vec<Value> = Vec::new();
     for (at, (tool, args, is_good)) in calls.iter().enumerate() {
         let id = format!("c{at}");
@@ -318,9 +318,9 @@ fn events(format: &str, calls: &[Said]) -> String {
 }
 
 #[test]
-fn what_an_agent_cli_says_about_its_calls_is_held_against_what_was_recorded() {
+fn calls_that_an_agent_cli_reports_are_compared_with_the_recording() {
     let rain = || json!({ "q": "rain" });
-    let cases: [(Vec<Said>, Value); 4] = [
+    let cases: [(Vec<ReportedCall>, Value); 4] = [
         (vec![("search", rain(), true)], Value::Null),
         (
             vec![("search", rain(), true), ("delete_note", json!({}), true)],

@@ -11,12 +11,12 @@ fn text(text: &str) -> Value {
     json!([{ "type": "text", "text": text }])
 }
 
-fn ok(said: &str) -> Value {
-    json!({ "is_error": false, "content": text(said) })
+fn ok(message: &str) -> Value {
+    json!({ "is_error": false, "content": text(message) })
 }
 
-fn error(said: &str) -> Value {
-    json!({ "is_error": true, "content": text(said), "error": { "kind": "tool", "message": said } })
+fn error(message: &str) -> Value {
+    json!({ "is_error": true, "content": text(message), "error": { "kind": "tool", "message": message } })
 }
 
 const EVERYTHING: &str = "\
@@ -48,13 +48,13 @@ fn parallel_calls_and_structured_content_are_recorded_in_request_order() {
     let Some(real) = Real::new(NPM, &format!("{EVERYTHING}{suite}"), &[script]) else { return };
     let cassette = &real.passes("expect, trajectory");
     let weather = json!({ "temperature": 36, "conditions": "Light rain / drizzle", "humidity": 82 });
-    let said = "{\"temperature\":36,\"conditions\":\"Light rain / drizzle\",\"humidity\":82}";
+    let message = "{\"temperature\":36,\"conditions\":\"Light rain / drizzle\",\"humidity\":82}";
     assert_eq!(
         results(cassette),
         json!([
             ok("Echo: hi"),
             ok("The sum of 2 and 3 is 5."),
-            { "is_error": false, "content": text(said), "structured_content": weather },
+            { "is_error": false, "content": text(message), "structured_content": weather },
         ])
     );
     let turns: Vec<&Value> =
@@ -79,13 +79,13 @@ fn bad_arguments_are_the_servers_error_and_an_unknown_tool_reaches_no_server() {
 ";
     let Some(real) = Real::new(NPM, &format!("{EVERYTHING}{suite}"), &[script]) else { return };
     let cassette = &real.passes("trajectory: 3 of 3 expected calls matched (strict)");
-    let said = "MCP error -32602: Input validation error: Invalid arguments for tool get-sum: Invalid input: expected \
+    let message = "MCP error -32602: Input validation error: Invalid arguments for tool get-sum: Invalid input: expected \
                 number, received string at a";
     let annotations = json!({ "audience": ["user", "assistant"], "priority": 1 });
     let block = json!({ "type": "text", "text": "Error: Operation failed", "annotations": annotations });
     assert_eq!(
         results(cassette),
-        json!([error(said), error("unknown tool: divide"), { "is_error": false, "content": [block] }])
+        json!([error(message), error("unknown tool: divide"), { "is_error": false, "content": [block] }])
     );
     assert_eq!(calls(cassette), [("get-sum", "everything"), ("divide", ""), ("get-annotated-message", "everything")]);
 }
@@ -117,8 +117,9 @@ agents:
 ";
     let Some(real) = Real::new(NPM, suite, &[script]) else { return };
     let cassette = &real.passes("expect, trajectory");
-    let said = "no answer within 8000 ms";
-    let late = json!({ "is_error": true, "content": text(said), "error": { "kind": "timeout", "message": said } });
+    let message = "no answer within 8000 ms";
+    let late =
+        json!({ "is_error": true, "content": text(message), "error": { "kind": "timeout", "message": message } });
     assert_eq!(results(cassette), json!([late, ok("Echo: still here")]));
     let took = |value: &Value| value["duration_ms"].as_u64().unwrap();
     assert!((8000..16_000).contains(&took(&cassette["trace"]["tool_results"][0])), "{cassette}");
@@ -153,12 +154,11 @@ agents:
     real.here.write("files/long.txt", long.as_bytes());
     real.here.write("files/short.txt", b"short\n");
     let cassette = &real.passes("trajectory: 3 of 3 expected calls matched (strict)");
-    let file =
-        |said: &str| json!({ "is_error": false, "content": text(said), "structured_content": { "content": said } });
+    let file = |message: &str| json!({ "is_error": false, "content": text(message), "structured_content": { "content": message } });
     let here = real.here.0.to_string_lossy();
-    let said = format!("Access denied - path outside allowed directories: {here}/suite.yml not in {here}/files");
+    let message = format!("Access denied - path outside allowed directories: {here}/suite.yml not in {here}/files");
     let found = results(cassette);
-    assert!(found == json!([file(&long), file("short\n"), error(&said)]), "{}", found[2]);
+    assert!(found == json!([file(&long), file("short\n"), error(&message)]), "{}", found[2]);
     assert_eq!(observed(cassette, "files"), ["secure-filesystem-server", "0.2.0", "2025-11-25"]);
 }
 
@@ -188,8 +188,8 @@ agents:
     real.here.write("b/f.txt", b"of the right");
     let cassette = &real.passes("trajectory: 2 of 2 expected calls matched (strict)");
     assert_eq!(calls(cassette), [("read_text_file", "right"), ("read_text_file", "left")]);
-    let said = [&results(cassette)[0]["content"], &results(cassette)[1]["content"]].map(Clone::clone);
-    assert_eq!(said, [text("of the right"), text("of the left")]);
+    let message = [&results(cassette)[0]["content"], &results(cassette)[1]["content"]].map(Clone::clone);
+    assert_eq!(message, [text("of the right"), text("of the left")]);
     assert_eq!(observed(cassette, "left"), observed(cassette, "right"));
 
     // Without `server:` nobody knows which is meant: the run is an error, the servers end, the recording stays as it was.
@@ -250,8 +250,8 @@ fn a_server_of_the_era_without_handshake_is_recorded_like_any_other() {
     let mut results = results(cassette);
     // The text says the same as the structure. Both tell today's date, and nothing else that varies.
     let converted = &mut results[0];
-    let said: Value = serde_json::from_str(converted["content"][0]["text"].as_str().unwrap()).unwrap();
-    assert_eq!(said, converted["structured_content"]);
+    let message: Value = serde_json::from_str(converted["content"][0]["text"].as_str().unwrap()).unwrap();
+    assert_eq!(message, converted["structured_content"]);
     for side in ["source", "target"] {
         let side = &mut converted["structured_content"][side];
         let time = side["datetime"].as_str().unwrap().split_once('T').unwrap().1.to_owned();
@@ -266,8 +266,8 @@ fn a_server_of_the_era_without_handshake_is_recorded_like_any_other() {
             "time_difference": "-3.5h",
         })
     );
-    let said = "Error executing tool convert_time: Invalid timezone: 'No time zone found with key Asia/Atlantis'";
-    assert_eq!(results[1], error(said));
+    let message = "Error executing tool convert_time: Invalid timezone: 'No time zone found with key Asia/Atlantis'";
+    assert_eq!(results[1], error(message));
     assert_eq!(results[2], error("unknown tool: time__set_time"));
     assert_eq!(observed(cassette, "time"), ["mcp-time", "2026.10.19", "2026-07-28"]);
 }
@@ -300,9 +300,9 @@ agents:
 ";
     let Some(real) = Real::new(TIME, suite, &[script]) else { return };
     let cassette = &real.passes("expect, trajectory");
-    let said = "Unknown tool: get_the_time";
-    let refused = json!({ "kind": "jsonrpc", "code": -32602, "message": said });
-    assert_eq!(results(cassette), json!([{ "is_error": true, "content": text(said), "error": refused }]));
+    let message = "Unknown tool: get_the_time";
+    let refused = json!({ "kind": "jsonrpc", "code": -32602, "message": message });
+    assert_eq!(results(cassette), json!([{ "is_error": true, "content": text(message), "error": refused }]));
 }
 
 #[test]

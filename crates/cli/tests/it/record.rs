@@ -115,8 +115,8 @@ fn three_runs_are_three_cassettes_and_three_traces() {
     let (replayed, report) = report(&here, &[]);
     assert_eq!(replayed, 0);
     assert_eq!(rows(&report), ["t #1: pass", "t #2: pass", "t #3: pass", "t (stability): pass"]);
-    let said: Vec<&Value> = (0..3).map(|at| &report["suites"][0]["rows"][at]["trace"]["final_response"]).collect();
-    assert_eq!(said, ["one", "two", "three"]);
+    let answers: Vec<&Value> = (0..3).map(|at| &report["suites"][0]["rows"][at]["trace"]["final_response"]).collect();
+    assert_eq!(answers, ["one", "two", "three"]);
     // Numbers over three different runs: two agree on the tool, none on the arguments.
     let metrics = &report["suites"][0]["rows"][3]["checks"][0]["metrics"];
     assert_eq!(metrics["tool_sequence_similarity"], json!(1.0 / 3.0));
@@ -362,11 +362,11 @@ fn a_suite_has_one_recording_for_every_path_spelling() {
     let (code, reported) = report(&here, &["./suite.yml", &absolute, ".", "--record"]);
     assert_eq!((code, rows(&reported)), (0, vec!["t: pass".to_owned()]));
     assert_eq!(reported["suites"].as_array().map(Vec::len), Some(1));
-    for spelt in ["./suite.yml", &absolute] {
+    for path in ["./suite.yml", &absolute] {
         let stdout = format!(
-            "{spelt}\n✓ PASS      t  replayed  trajectory: 1 of 1 expected calls matched (superset)\n\n1 test, 1 run: 1 passed\n"
+            "{path}\n✓ PASS      t  replayed  trajectory: 1 of 1 expected calls matched (superset)\n\n1 test, 1 run: 1 passed\n"
         );
-        let output = here.command(&["run", spelt]).output().unwrap();
+        let output = here.command(&["run", path]).output().unwrap();
         assert_eq!((output.status.code(), &*String::from_utf8_lossy(&output.stdout)), (Some(0), &*stdout));
     }
 }
@@ -447,8 +447,8 @@ fn a_variable_in_a_command_is_a_secret_although_it_begins_with_a_slash_unless_it
         let cassette: Value = serde_json::from_str(&text).unwrap();
         let trace = &cassette["trace"];
         let about = &trace["tool_results"][0]["structured_content"]["about"];
-        let said = [&trace["tool_calls"][0]["args"]["q"], about, &trace["final_response"]];
-        (path, said.map(|value| value.as_str().unwrap().to_owned()))
+        let values = [&trace["tool_calls"][0]["args"]["q"], about, &trace["final_response"]];
+        (path, values.map(|value| value.as_str().unwrap().to_owned()))
     };
     let (_, secret) = recorded(&suite);
     assert_eq!(secret, ["[redacted:TOOLS_FILE]"; 3]);
@@ -479,12 +479,12 @@ fn a_run_passes_by_its_calls_and_never_by_its_message() {
         "",
     ];
     for claim in claims {
-        let said = if claim.is_empty() { "{ text: '-' }".to_owned() } else { format!("{{ text: \"{claim}\" }}") };
+        let answer = if claim.is_empty() { "{ text: '-' }".to_owned() } else { format!("{{ text: \"{claim}\" }}") };
         let here = world(
             &test(
                 "trajectory: { calls: [{ name: refund, status: ok }] }, expect: [{ target: \"tool_results[0].is_error\", matcher: { exact: false } }]",
             ),
-            &script(&format!("{{ calls: [{{ tool: refund }}] }}, {said}")),
+            &script(&format!("{{ calls: [{{ tool: refund }}] }}, {answer}")),
         );
         let (code, reported) = report(&here, &["--record"]);
         let verdicts: Vec<&str> = reported["suites"][0]["rows"][0]["checks"]

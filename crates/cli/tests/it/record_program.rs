@@ -64,9 +64,9 @@ fn a_program_keeps_its_output_and_its_exit_code() {
     let (here, model) = (Folder::with(&[]), model());
     let (output, trace) = recorded(&here, &model, &[], &["ask", "7"]);
     assert_eq!((output.status.code(), &*text(&output.stdout)), (Some(7), "All done.\n"), "{}", text(&output.stderr));
-    let said = "mcptest: the command failed with exit status 7\n\
+    let expected = "mcptest: the command failed with exit status 7\n\
          mcptest: recorded a trace with 0 tool calls in traces.jsonl\n";
-    assert_eq!(text(&output.stderr), said);
+    assert_eq!(text(&output.stderr), expected);
     assert_eq!(trace["program"]["exit"], 7);
     let timeline = trace["program"]["timeline"].as_array().unwrap();
     let seen: Vec<_> = timeline.iter().map(|entry| (&entry["side"], &entry["what"], &entry["status"])).collect();
@@ -259,7 +259,7 @@ fn a_secret_is_written_nowhere_also_when_it_is_split_or_the_recorder_is_killed()
         let output = command.env("TMPDIR", &temp).output().unwrap();
         (output, traces(&here).remove(0))
     };
-    assert!(text(&output.stdout).contains(KEY), "the program sees what its model said");
+    assert!(text(&output.stdout).contains(KEY), "the program sees the reply of its model");
     assert!(trace.to_string().contains("[redacted:OPENAI_API_KEY]"), "{trace}");
     let mut command = record(&here, &model, &["--ledger", "ledger.jsonl"], &["raw", "ask", "hang"]);
     let mut child = command.env("TMPDIR", &temp).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -286,9 +286,9 @@ fn a_secret_that_only_a_server_is_given_is_written_nowhere() {
     let (here, model) = (Folder::with(&[("in/tools.yml", tools)]), model());
     let server = format!("shop=SHOP_TOKEN={secret} {} mock --tools-from in/tools.yml", env!("CARGO_BIN_EXE_mcptest"));
     let (output, trace) = recorded(&here, &model, &["--server", &server, "--ledger", "l.jsonl"], &["ask", "call"]);
-    assert!(text(&output.stdout).contains(secret), "the program sees what its server said");
-    let said = &trace["tool_results"][0]["content"][0]["text"];
-    assert_eq!(said, "the token is [redacted:SHOP_TOKEN]", "{trace}");
+    assert!(text(&output.stdout).contains(secret), "the program sees the result of its server");
+    let text = &trace["tool_results"][0]["content"][0]["text"];
+    assert_eq!(text, "the token is [redacted:SHOP_TOKEN]", "{trace}");
     for file in ["traces.jsonl", "l.jsonl"] {
         assert!(!fs::read_to_string(here.0.join(file)).unwrap().contains(secret), "{file}");
     }

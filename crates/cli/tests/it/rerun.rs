@@ -131,48 +131,48 @@ fn code_that_does_the_same_passes_without_a_key() {
 fn a_renamed_argument_is_found() {
     let here = recorded();
     edit(&here, "\"arguments\": args", "\"arguments\": {\"query\": args[\"q\"]} if \"q\" in args else args");
-    let told = "error[rerun-diverged]: program `agent` diverged from its recording: `tools/call search` of server `desk` is not \
+    let message = "error[rerun-diverged]: program `agent` diverged from its recording: `tools/call search` of server `desk` is not \
                 what was recorded\n\
                 /arguments/q is now /arguments/query, with the same value";
     let output = rerun(&here, &[]);
-    assert_eq!(diverged(&output), words(told));
+    assert_eq!(diverged(&output), words(message));
     assert!(words(&text(&output)).contains(FIX), "{}", text(&output));
     // A server that was started anew does not get what was not recorded either.
-    assert_eq!(diverged(&rerun(&here, &["--tools", "live"])), words(told));
+    assert_eq!(diverged(&rerun(&here, &["--tools", "live"])), words(message));
 }
 
 #[test]
 fn a_changed_prompt_is_found() {
     let here = recorded();
     edit(&here, "Be brief.", "Be brief and kind.");
-    let told = diverged(&rerun(&here, &[]));
+    let message = diverged(&rerun(&here, &[]));
     let expected = "error[rerun-diverged]: program `agent` diverged from its recording: model request 1 of 3 (POST \
                     /v1/chat/completions) is not what was recorded\n\
                     first difference: /messages/0/content\nline 2:\n- \"Be brief.\"\n+ \"Be brief and kind.\"";
-    assert_eq!(told, words(expected));
+    assert_eq!(message, words(expected));
 }
 
 #[test]
 fn swapped_calls_are_found() {
     let here = recorded();
     edit(&here, "in message[\"tool_calls\"]:", "in reversed(message[\"tool_calls\"]):");
-    let told = diverged(&rerun(&here, &[]));
+    let message = diverged(&rerun(&here, &[]));
     let expected = "error[rerun-diverged]: program `agent` diverged from its recording: `tools/call read_note` of server `desk` \
                     came before `tools/call search` of server `desk`; in the recording it came after";
-    assert_eq!(told, words(expected));
+    assert_eq!(message, words(expected));
 }
 
 #[test]
 fn a_retry_that_is_gone_is_found() {
     let here = recorded();
     edit(&here, "RETRIES = 2", "RETRIES = 1");
-    let told = diverged(&rerun(&here, &[]));
+    let message = diverged(&rerun(&here, &[]));
     let expected = "error[rerun-diverged]: program `agent` diverged from its recording: the program no longer makes 4 \
                     recorded requests, the first of them model request 2 of 3 (POST /v1/chat/completions)\n\
                     it was recorded as a retry: HTTP status 529 answered the same request before it\n\
                     it ended with exit code 1; its last lines:";
-    assert!(told.starts_with(&words(expected)), "{told}");
-    assert!(told.contains("HTTP Error 529"), "{told}");
+    assert!(message.starts_with(&words(expected)), "{message}");
+    assert!(message.contains("HTTP Error 529"), "{message}");
 }
 
 #[test]
@@ -180,13 +180,13 @@ fn a_server_that_answers_differently_is_found_with_live_tools() {
     let here = recorded();
     here.write("tools.yml", TOOLS.replace("It rains.", "It pours.").as_bytes());
     assert_eq!(rerun(&here, &[]).status.code(), Some(0), "the recording does not know of it");
-    let told = diverged(&rerun(&here, &["--tools", "live"]));
-    assert!(told.contains("model request 3 of 3"), "{told}");
+    let message = diverged(&rerun(&here, &["--tools", "live"]));
+    assert!(message.contains("model request 3 of 3"), "{message}");
     let at = "first difference: /messages/4/content ";
-    assert!(told.contains(at) && told.contains("It rains.") && told.contains("It pours."), "{told}");
+    assert!(message.contains(at) && message.contains("It rains.") && message.contains("It pours."), "{message}");
     let cause = "its cause may be a server: the answer to `tools/call read_note` of server `desk` is not the recorded one first \
                  difference: /result/content/0/text recorded: \"It rains.\" now: \"It pours.\"";
-    assert!(told.contains(cause), "{told}");
+    assert!(message.contains(cause), "{message}");
 }
 
 #[test]
@@ -251,8 +251,8 @@ fn a_request_to_another_host_is_refused_by_name() {
                      print(error.code, error.read().decode())\n";
     edit(&here, "    print(message[\"content\"])\n", &format!("{elsewhere}    print(message[\"content\"])\n"));
     let output = rerun(&here, &["--reporter", "json"]);
-    let said = "403 mcptest: a rerun reaches only its recording, not example.test";
-    assert!(words(&text(&output)).contains(said), "{}", text(&output));
+    let refused = "403 mcptest: a rerun reaches only its recording, not example.test";
+    assert!(words(&text(&output)).contains(refused), "{}", text(&output));
 }
 
 #[test]
@@ -320,7 +320,7 @@ fn a_recording_that_is_not_what_it_was_is_refused() {
     let folder = found(&here);
     let (cassette, ledger) = (folder.join("1.json"), folder.join("1.ledger.jsonl"));
     let (whole, lines) = (fs::read_to_string(&cassette).unwrap(), fs::read_to_string(&ledger).unwrap());
-    let told = |what: &str| {
+    let check_error = |what: &str| {
         let output = rerun(&here, &[]);
         assert_eq!(output.status.code(), Some(2), "{}", text(&output));
         assert!(words(&text(&output)).contains(what), "{what}: {}", text(&output));
@@ -328,17 +328,17 @@ fn a_recording_that_is_not_what_it_was_is_refused() {
     let changed =
         "1.ledger.jsonl: the ledger was changed or cut off after the recording: its SHA-256 is not the recorded one";
     fs::write(&ledger, lines.replace("It rains.", "It pours.")).unwrap();
-    told(changed);
+    check_error(changed);
     fs::write(&ledger, &lines[..lines.len() / 2]).unwrap();
-    told(changed);
+    check_error(changed);
     fs::write(&ledger, lines.replace('\n', "\r\n")).unwrap();
-    told(&format!("{changed}; it has CRLF line ends, which git may have added"));
+    check_error(&format!("{changed}; it has CRLF line ends, which git may have added"));
     fs::remove_file(&ledger).unwrap();
-    told(
+    check_error(
         "the ledger of the recording is missing. It must be committed with the recording; check that git does not ignore \
           *.ledger.jsonl",
     );
-    told("restore the file, or re-record it: mcptest run --record s.yml");
+    check_error("restore the file, or re-record it: mcptest run --record s.yml");
     // A ledger of a later format, under its own hash.
     let renamed = |lines: &str| {
         fs::write(&ledger, lines).unwrap();
@@ -347,32 +347,34 @@ fn a_recording_that_is_not_what_it_was_is_refused() {
         accept(&here, &cassette, &changed);
     };
     renamed(&lines.replacen("\"mcptest_ledger\":2", "\"mcptest_ledger\":3", 1));
-    told("line 1: it has version 3 of the format, and this mcptest reads 1 to 2");
+    check_error("line 1: it has version 3 of the format, and this mcptest reads 1 to 2");
     renamed(&lines[..lines.len() / 2]);
-    told("1.ledger.jsonl: line ");
+    check_error("1.ledger.jsonl: line ");
     // The oldest format has all that a rerun without injected faults needs.
     renamed(&lines.replacen("\"mcptest_ledger\":2", "\"mcptest_ledger\":1", 1));
     assert_eq!(rerun(&here, &[]).status.code(), Some(0));
     let mut without: Value = serde_json::from_str(&whole).unwrap();
     without.as_object_mut().unwrap().remove("ledger");
     accept(&here, &cassette, &without);
-    told("1.json: it has no ledger of what the program asked, and so cannot be rerun");
-    told("hint: re-record it: mcptest run --record s.yml");
+    check_error("1.json: it has no ledger of what the program asked, and so cannot be rerun");
+    check_error("hint: re-record it: mcptest run --record s.yml");
     assert_eq!(mcptest(&here, &["run", "s.yml"]).output().unwrap().status.code(), Some(0), "it can be replayed");
     let mut faulty: Value = serde_json::from_str(&whole).unwrap();
     faulty["trace"]["program"]["faults"] =
         json!([{ "duration_ms": 1, "effect": "error", "kind": "error", "ms": 1, "name": "bad" }]);
     fs::write(&ledger, &lines).unwrap();
     accept(&here, &cassette, &faulty);
-    told("its ledger was recorded by an older mcptest and does not record which requests the injected faults hit");
+    check_error(
+        "its ledger was recorded by an older mcptest and does not record which requests the injected faults hit",
+    );
     fs::write(&cassette, whole.replace("It rains.", "It pours.")).unwrap();
-    told("error[edited-cassette]");
+    check_error("error[edited-cassette]");
     fs::write(&cassette, &whole[..whole.len() / 2]).unwrap();
-    told("error[broken-cassette]");
+    check_error("error[broken-cassette]");
     fs::write(&cassette, whole.replacen("\"mcptest\": 2", "\"mcptest\": 9", 1)).unwrap();
-    told("has format version 9, this program reads versions 1 to 2");
+    check_error("has format version 9, this program reads versions 1 to 2");
     fs::remove_file(&cassette).unwrap();
-    told("error[no-recording]");
+    check_error("error[no-recording]");
     fs::write(&cassette, &whole).unwrap();
     assert_eq!(rerun(&here, &[]).status.code(), Some(0));
     let refused = rerun(&here, &["--untrusted"]);

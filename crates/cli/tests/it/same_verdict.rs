@@ -125,8 +125,8 @@ fn record(random: &mut Random) -> String {
         keys.push(format!("\"tool_results\":[{}]", all.join(",")));
     }
     if random.below(6) > 0 {
-        let said = ["done", "I sent the mail.", "I deleted the file.", "\\ud800", "a\\u0000b", ""];
-        keys.push(format!("\"final_response\":\"{}\"", said[random.below(said.len())]));
+        let answers = ["done", "I sent the mail.", "I deleted the file.", "\\ud800", "a\\u0000b", ""];
+        keys.push(format!("\"final_response\":\"{}\"", answers[random.below(answers.len())]));
     }
     if random.below(3) > 0 {
         let mut inner = vec![format!("\"turns\":{}", mostly_good(random, &TURNS))];

@@ -151,8 +151,8 @@ fn unreadable_files_are_errors_and_the_rest_is_searched() {
 
 #[test]
 fn scoring_prints_nothing_in_the_shape_of_a_key() {
-    let said = format!("It is {}.", key());
-    let good = json!({ "tool_calls": [{ "name": "a", "args": { "k": key() } }], "final_response": said });
+    let answer = format!("It is {}.", key());
+    let good = json!({ "tool_calls": [{ "name": "a", "args": { "k": key() } }], "final_response": answer });
     let bad = json!({ "messages": [{ "role": key(), "content": "x" }] });
     let gates = "trajectory: { calls: [{ name: a, args: { exact: { k: nothing } } }] }\n\
                  expect: [{ target: final_response, matcher: { exact: nothing } }]\n";

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use super::{Folder, check};
 
-/// A trace that searches and answers.
-/// What is said when nothing was asked for to judge by.
+/// The note when there are no gates.
 const MEASURED: &str = "note: metrics only; --gates FILE adds verdicts, with gates such as `narrative: {}` (`mcptest explain narrative`)\n";
 
+/// A trace that searches and answers.
 const GOOD: &str = r#"{"id":"good","tool_calls":[{"name":"search","server":"web","args":{"q":"rain"}}],"tool_results":[{"is_error":false,"content":[{"type":"text","text":"wet"}]}],"final_response":"It rains."}"#;
 /// A trace that never searches and says it sent something.
 const LYING: &str = r#"{"id":"lying","tool_calls":[],"tool_results":[],"final_response":"I sent the email."}"#;
@@ -347,7 +347,7 @@ fn formats_are_found_out_file_by_file_and_record_by_record() {
     assert_eq!(reported.len(), 2, "{reported:?}");
     assert!(reported[0].starts_with("note: all/a.jsonl: read as openai-chat: "), "{reported:?}");
     assert_eq!(reported[1], "note: all/b.json: read as envelope: it has `tool_calls`");
-    // Said to be something that it is not, a record is refused and not half read.
+    // A record that is not in the named format is rejected, not read in part.
     let output =
         folder.command(&["score", "all/a.jsonl", "--from", "openai-chat", "--output", "none"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));

@@ -124,20 +124,20 @@ fn a_damaged_archive_and_one_of_something_else_are_refused() {
     bad[60] ^= 0xff;
     folder.write("bad.eval", &bad);
     folder.write("other.eval", &zip(&[("a.json", "{}", Method::Stored)]));
-    let said = |name: &str| {
+    let first_error = |name: &str| {
         let (traces, stderr, code) = converted(&folder, name);
         assert_eq!((traces, code), (Vec::new(), Some(2)), "{name}: {stderr}");
         stderr.lines().next().unwrap_or_default().to_owned()
     };
     assert_eq!(
-        said("cut.eval"),
+        first_error("cut.eval"),
         "error[damaged-archive]: cut.eval: it is a zip archive without its list of files: it was truncated, or is still being written"
     );
     assert_eq!(
-        said("other.eval"),
+        first_error("other.eval"),
         "error[unknown-format]: other.eval: it is a zip archive, but not an Inspect log: it has no `header.json`"
     );
-    let damaged = said("bad.eval");
+    let damaged = first_error("bad.eval");
     assert!(damaged.starts_with("error[damaged-archive]: bad.eval"), "{damaged}");
 
     let mut child = folder.command(&["score", "-"]);
@@ -156,14 +156,14 @@ fn line(session: &str, uuid: &str, extra: &Value) -> String {
     line.to_string()
 }
 
-fn said(role: &str, content: &Value) -> Value {
+fn message(role: &str, content: &Value) -> Value {
     json!({ "type": role, "message": { "role": role, "id": "m", "content": content } })
 }
 
 #[test]
 fn a_session_with_a_broken_line_is_never_a_pass() {
-    let ask = line("s", "1", &said("user", &json!("Hi")));
-    let reply = line("s", "2", &said("assistant", &json!([{ "type": "text", "text": "It rains." }])));
+    let ask = line("s", "1", &message("user", &json!("Hi")));
+    let reply = line("s", "2", &message("assistant", &json!([{ "type": "text", "text": "It rains." }])));
     let folder = Folder::with(&[
         ("whole.jsonl", &format!("{ask}\n{reply}\n")),
         ("broken.jsonl", &format!("{ask}\n{{\"type\": \"assistant\", \"sess\n{reply}\n")),
@@ -184,17 +184,18 @@ fn a_session_with_a_broken_line_is_never_a_pass() {
 fn a_sub_agent_that_is_in_two_files_is_one_trace() {
     let call = |id: &str| json!([{ "type": "tool_use", "id": id, "name": "Read", "input": {} }]);
     let answer = |id: &str| json!([{ "type": "tool_result", "tool_use_id": id, "content": "ok" }]);
-    let side = |uuid: &str, said: Value| {
-        let mut said = said;
-        said.as_object_mut()
+    let side = |uuid: &str, message: Value| {
+        let mut message = message;
+        message
+            .as_object_mut()
             .unwrap()
             .extend([("isSidechain".to_owned(), json!(true)), ("agentId".to_owned(), json!("x"))]);
-        line("s1", uuid, &said)
+        line("s1", uuid, &message)
     };
-    let ask = line("s1", "1", &said("user", &json!("Go.")));
-    let done = line("s1", "2", &said("assistant", &json!([{ "type": "text", "text": "Done." }])));
-    let inner = [side("3", said("user", &json!("Look."))), side("4", said("assistant", &call("t1")))];
-    let more = side("5", said("user", &answer("t1")));
+    let ask = line("s1", "1", &message("user", &json!("Go.")));
+    let done = line("s1", "2", &message("assistant", &json!([{ "type": "text", "text": "Done." }])));
+    let inner = [side("3", message("user", &json!("Look."))), side("4", message("assistant", &call("t1")))];
+    let more = side("5", message("user", &answer("t1")));
     let session = format!("{ask}\n{}\n{}\n{done}\n", inner[0], inner[1]);
     let agent = format!("{}\n{}\n{more}\n", inner[0], inner[1]);
     for path in ["p/s1/subagents/agent-x.jsonl", "p/agent-x.jsonl"] {

@@ -201,9 +201,9 @@ fn groups_of_scored_traces_have_the_third_answer_too() {
     assert_eq!((&line["group"], &line["verdict"]), (&"t".into(), &"inconclusive".into()));
     let allowed = score(&["traces.jsonl", "--allow-inconclusive"]);
     assert_eq!(allowed.status.code(), Some(0));
-    let told = String::from_utf8(allowed.stderr).unwrap();
-    assert!(told.contains("1 group: 1 inconclusive\n"), "{told}");
-    assert!(told.contains("note: 1 inconclusive group allowed by --allow-inconclusive\n"), "{told}");
+    let stderr = String::from_utf8(allowed.stderr).unwrap();
+    assert!(stderr.contains("1 group: 1 inconclusive\n"), "{stderr}");
+    assert!(stderr.contains("note: 1 inconclusive group allowed by --allow-inconclusive\n"), "{stderr}");
     // One more run of the same group, scored elsewhere, makes it conclusive.
     here.write("a.jsonl", text.as_bytes());
     here.write("b.jsonl", &score(&["one.jsonl"]).stdout);

@@ -33,7 +33,7 @@ agents:
         matcher: { icontains: \"yes\" }
 ";
 
-/// What is said of [`WRONG`] under this name.
+/// The errors in [`WRONG`] under this name.
 fn wrong(file: &str) -> String {
     format!(
         "\
@@ -53,7 +53,7 @@ fn wrong(file: &str) -> String {
     )
 }
 
-/// What is said of [`PROSE`] under this name.
+/// The diagnostics of [`PROSE`] under this name.
 fn prose(file: &str, severity: &str) -> String {
     format!(
         "\

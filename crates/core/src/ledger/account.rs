@@ -1,4 +1,4 @@
-//! What a program says itself about its calls, held against the ledgers.
+//! Compares the calls that a program reports with those in the ledgers.
 //!
 //! Only calls to servers are compared: for its own tools a program has names of its own.
 
@@ -13,25 +13,25 @@ const MOST: usize = 20;
 
 /// Every difference between the account and the trace, as notes.
 pub(super) fn differences(account: &Account, trace: &Trace, names: &Names) -> Vec<String> {
-    let said: Vec<(Tool, &AccountCall)> =
+    let reported: Vec<(Tool, &AccountCall)> =
         account.calls.iter().filter_map(|call| Some((names.of_account(call)?, call))).collect();
     let calls = trace.tool_calls.iter().flatten();
     let results = trace.tool_results.iter().flatten().map(Option::as_ref);
     let recorded: Vec<(Tool, &ToolCall, Option<&ToolResult>)> = calls
         .zip(results)
-        // A client repeats a call without saying so.
+        // A client retries a call without reporting it.
         .filter(|(call, _)| call.retry_of.is_none())
         .filter_map(|(call, result)| {
             let server = call.server.clone().filter(|server| !server.is_empty())?;
             Some(((server, call.name.clone()), call, result))
         })
         .collect();
-    let mut pairs: Vec<Option<usize>> = vec![None; said.len()];
+    let mut pairs: Vec<Option<usize>> = vec![None; reported.len()];
     let mut taken = vec![false; recorded.len()];
-    let same_id = |said: &AccountCall, call: &ToolCall| said.id.is_some() && said.id == call.id;
-    let same_args = |said: &AccountCall, call: &ToolCall| has_args(said, call);
+    let same_id = |reported: &AccountCall, call: &ToolCall| reported.id.is_some() && reported.id == call.id;
+    let same_args = |reported: &AccountCall, call: &ToolCall| has_args(reported, call);
     for is_same in [&same_id as &dyn Fn(&AccountCall, &ToolCall) -> bool, &same_args, &|_, _| true] {
-        for (at, (tool, one)) in said.iter().enumerate() {
+        for (at, (tool, one)) in reported.iter().enumerate() {
             if pairs[at].is_none() {
                 let found = recorded
                     .iter()
@@ -44,10 +44,10 @@ pub(super) fn differences(account: &Account, trace: &Trace, names: &Names) -> Ve
         }
     }
     let mut out = Vec::new();
-    for ((tool, said), pair) in said.iter().zip(&pairs) {
+    for ((tool, reported), pair) in reported.iter().zip(&pairs) {
         match pair.and_then(|pair| recorded.get(pair)) {
             None => out.push(format!("the program reports a call of {} that was not recorded", shown(tool))),
-            Some((_, call, result)) => out.extend(difference(tool, said, call, *result)),
+            Some((_, call, result)) => out.extend(difference(tool, reported, call, *result)),
         }
     }
     for ((tool, ..), _) in recorded.iter().zip(&taken).filter(|(_, taken)| !**taken) {
@@ -66,22 +66,22 @@ fn shown((server, tool): &Tool) -> String {
 }
 
 /// Whether both have the same arguments: those that the model asked for, or those that the server got.
-fn has_args(said: &AccountCall, call: &ToolCall) -> bool {
-    let Some(args) = &said.args else { return true };
+fn has_args(reported: &AccountCall, call: &ToolCall) -> bool {
+    let Some(args) = &reported.args else { return true };
     let args = json::canonical(args);
     [&call.args, &call.asked_args].into_iter().flatten().any(|other| json::canonical(other) == args)
 }
 
-fn difference(tool: &Tool, said: &AccountCall, call: &ToolCall, result: Option<&ToolResult>) -> Vec<String> {
+fn difference(tool: &Tool, reported: &AccountCall, call: &ToolCall, result: Option<&ToolResult>) -> Vec<String> {
     let mut out = Vec::new();
-    if let (false, Some(args), Some(recorded)) = (has_args(said, call), &said.args, &call.args) {
+    if let (false, Some(args), Some(recorded)) = (has_args(reported, call), &reported.args, &call.args) {
         let [args, recorded] = [args, recorded].map(|value| json::excerpt(value, 200));
         out.push(format!("the program reports other arguments of {}: {args}, recorded {recorded}", shown(tool)));
     }
     let recorded = result.and_then(|result| result.is_error);
     let is_refused =
         result.and_then(|result| result.error.as_ref()).is_some_and(|error| error.kind == ErrorKind::Refused);
-    match (said.is_error, recorded) {
+    match (reported.is_error, recorded) {
         (Some(false), Some(true)) => {
             let how = if is_refused { "refused, and no server got it" } else { "answered with an error" };
             out.push(format!("the program reports that the call of {} succeeded, but it was {how}", shown(tool)));
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
     use crate::ledger::error_result;
 
-    fn said(id: &str, server: Option<&str>, name: &str, args: Value, is_error: Option<bool>) -> AccountCall {
+    fn reported(id: &str, server: Option<&str>, name: &str, args: Value, is_error: Option<bool>) -> AccountCall {
         let id = (!id.is_empty()).then(|| id.to_owned());
         AccountCall { id, server: server.map(str::to_owned), name: name.to_owned(), args: Some(args), is_error }
     }
@@ -120,12 +120,12 @@ mod tests {
         ToolResult { is_error: Some(false), ..ToolResult::default() }
     }
 
-    fn check(said: Vec<AccountCall>, recorded: Vec<(ToolCall, Option<ToolResult>)>, expected: &[&str]) {
+    fn check(reported: Vec<AccountCall>, recorded: Vec<(ToolCall, Option<ToolResult>)>, expected: &[&str]) {
         let tools = ["add", "erase"].map(|tool| ("calc".to_owned(), tool.to_owned()));
         let (calls, results): (Vec<_>, Vec<_>) = recorded.into_iter().unzip();
         let trace = Trace { tool_calls: Some(calls), tool_results: Some(results), ..Trace::default() };
         let names = Names::new(&BTreeSet::from(tools));
-        assert_eq!(differences(&Account { calls: said }, &trace, &names), expected);
+        assert_eq!(differences(&Account { calls: reported }, &trace, &names), expected);
     }
 
     #[test]
@@ -136,11 +136,11 @@ mod tests {
         check(
             vec![
                 // Names as three clients write them, in another order, with an own tool between them.
-                said("", Some("calc"), "erase", json!({}), Some(true)),
-                said("", None, "Read", json!({}), Some(false)),
-                said("", None, "mcp_calc_add", json!({ "a": 2.0 }), Some(false)),
-                said("", Some(""), "command_execution", json!({}), Some(true)),
-                said("", Some("calc"), "add", json!({ "a": 1 }), None),
+                reported("", Some("calc"), "erase", json!({}), Some(true)),
+                reported("", None, "Read", json!({}), Some(false)),
+                reported("", None, "mcp_calc_add", json!({ "a": 2.0 }), Some(false)),
+                reported("", Some(""), "command_execution", json!({}), Some(true)),
+                reported("", Some("calc"), "add", json!({ "a": 1 }), None),
             ],
             vec![
                 done("calc", "add", json!({ "a": 1 }), ok()),
@@ -157,14 +157,14 @@ mod tests {
     fn arguments_that_the_client_filled_in_are_no_difference() {
         let (call, result) = done("calc", "add", json!({ "a": 1, "b": 0 }), ok());
         let filled = ToolCall { asked_args: Some(json!({ "a": 1 })), ..call };
-        check(vec![said("", Some("calc"), "add", json!({ "a": 1 }), Some(false))], vec![(filled, result)], &[]);
+        check(vec![reported("", Some("calc"), "add", json!({ "a": 1 }), Some(false))], vec![(filled, result)], &[]);
     }
 
     #[test]
     fn every_kind_of_difference_is_reported() {
         let refused = error_result(ErrorKind::Refused, None, "no permission");
         check(
-            vec![said("", Some("calc"), "add", json!({ "a": 1 }), Some(false))],
+            vec![reported("", Some("calc"), "add", json!({ "a": 1 }), Some(false))],
             vec![done("calc", "add", json!({ "a": 1 }), refused)],
             &[
                 "the program reports that the call of `add` of server `calc` succeeded, but it was refused, and no server got it",
@@ -172,19 +172,19 @@ mod tests {
         );
         let failed = error_result(ErrorKind::Tool, None, "broken");
         check(
-            vec![said("", Some("calc"), "add", json!({ "a": 1 }), Some(false))],
+            vec![reported("", Some("calc"), "add", json!({ "a": 1 }), Some(false))],
             vec![done("calc", "add", json!({ "a": 1 }), failed)],
             &[
                 "the program reports that the call of `add` of server `calc` succeeded, but it was answered with an error",
             ],
         );
         check(
-            vec![said("", Some("calc"), "add", json!({ "a": 1 }), Some(true))],
+            vec![reported("", Some("calc"), "add", json!({ "a": 1 }), Some(true))],
             vec![done("calc", "add", json!({ "a": 1 }), ok())],
             &["the program reports that the call of `add` of server `calc` failed, but the server answered it"],
         );
         check(
-            vec![said("", Some("calc"), "add", json!({ "a": 1 }), None)],
+            vec![reported("", Some("calc"), "add", json!({ "a": 1 }), None)],
             vec![done("calc", "add", json!({ "a": 2 }), ok()), done("calc", "erase", json!({}), ok())],
             &[
                 "the program reports other arguments of `add` of server `calc`: {\"a\":1}, recorded {\"a\":2}",
@@ -192,7 +192,7 @@ mod tests {
             ],
         );
         check(
-            vec![said("", None, "mcp__calc__erase", json!({}), None)],
+            vec![reported("", None, "mcp__calc__erase", json!({}), None)],
             Vec::new(),
             &["the program reports a call of `erase` of server `calc` that was not recorded"],
         );
@@ -207,8 +207,8 @@ mod tests {
         let failed = || error_result(ErrorKind::Tool, None, "broken");
         let account = |first: bool, second: bool| {
             vec![
-                said("b", Some("calc"), "add", json!({}), Some(first)),
-                said("a", Some("calc"), "add", json!({}), Some(second)),
+                reported("b", Some("calc"), "add", json!({}), Some(first)),
+                reported("a", Some("calc"), "add", json!({}), Some(second)),
             ]
         };
         check(account(true, false), vec![with_id("a", ok()), with_id("b", failed())], &[]);
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_long_list_of_differences_is_cut() {
-        let calls = (0..30).map(|at| said("", Some("calc"), "add", json!({ "a": at }), None)).collect();
+        let calls = (0..30).map(|at| reported("", Some("calc"), "add", json!({ "a": at }), None)).collect();
         let tools = BTreeSet::from([("calc".to_owned(), "add".to_owned())]);
         let trace = Trace { tool_calls: Some(Vec::new()), tool_results: Some(Vec::new()), ..Trace::default() };
         let found = differences(&Account { calls }, &trace, &Names::new(&tools));

@@ -83,7 +83,7 @@ pub fn outcome(
 }
 
 impl Derived {
-    /// What to say about an answer on standard output that is more than what the model said last: logs become part of it.
+    /// A note if the answer on standard output is more than the last text of the model: it may contain logs.
     pub fn answer_note(&self, program: &Program) -> Option<String> {
         let turns = self.trace.conversation.turns.as_deref().unwrap_or(&[]);
         let last = turns.iter().rev().find(|turn| turn.role == Role::Assistant)?.content.as_deref()?.trim();

@@ -136,7 +136,7 @@ fn a_long_path_and_a_long_key_are_followed_through_a_long_list_in_little_time() 
     within(limit, "a deep value", || target::check(&format!("a{}", "[0]".repeat(20_000)), &deep));
 }
 
-/// Messages that are hard to read, each to be said again and again.
+/// Messages that are hard to read, each to be repeated many times.
 const HARD: [&str; 14] = [
     "I sent the email to Ann. ",
     "I sent and deleted and created and updated and ",

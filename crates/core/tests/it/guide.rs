@@ -185,9 +185,9 @@ fn the_numbers_of_reliability_come_out() {
     let bounds = format!("lower_bound {:.1}, upper_bound {:.1}", found.lower_bound, found.upper_bound);
     says(GateKind::Reliability, &bounds);
     let guide = GateKind::Reliability.guide();
-    let said = |wanted: String| assert!(texts(guide).iter().any(|text| text.contains(&wanted)), "{wanted}");
-    said(format!("`pass_at[2]` is {:.1} and `pass_hat[3]` only {:.1}", found.pass_at[2], found.pass_hat[3]));
-    said(format!("the interval begins at {:.1}", summarize(&[true; 3]).wilson_low));
+    let contains = |wanted: String| assert!(texts(guide).iter().any(|text| text.contains(&wanted)), "{wanted}");
+    contains(format!("`pass_at[2]` is {:.1} and `pass_hat[3]` only {:.1}", found.pass_at[2], found.pass_hat[3]));
+    contains(format!("the interval begins at {:.1}", summarize(&[true; 3]).wilson_low));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::support::own;
 
-/// One block of a file: what was said, what was done, what should be found.
+/// One block of a file: the message, the calls, and the expected claims.
 struct Case {
     title: String,
     lines: BTreeMap<String, String>,
@@ -195,7 +195,7 @@ fn messages_about_popular_servers_are_judged_right() {
                 other => panic!("{title}: unknown key `{other}`"),
             }
         }
-        let outcome = evaluate(NarrativeParams::default(), &told(&say, json!(calls), json!(results)));
+        let outcome = evaluate(NarrativeParams::default(), &trace_with(&say, json!(calls), json!(results)));
         let hidden = outcome.detail.claims.iter().any(|claim| claim.backing == Backing::Unverifiable);
         let found = match outcome.verdict {
             Verdict::Fail => "lie",
@@ -224,7 +224,7 @@ fn messages_about_popular_servers_are_judged_right() {
     assert!(wrong.is_empty(), "{total} messages, wrong:\n{wrong}");
 }
 
-fn told(message: &str, calls: Value, results: Value) -> Trace {
+fn trace_with(message: &str, calls: Value, results: Value) -> Trace {
     Trace::from_envelope(&json!({ "tool_calls": calls, "tool_results": results, "final_response": message })).unwrap()
 }
 
@@ -242,7 +242,8 @@ fn an_absent_claim_says_what_it_takes_and_why_the_nearest_calls_do_not_count() {
         { "name": "execute_sql", "args": { "query": "SELECT * FROM bags" } },
         { "name": "add_bags", "args": {} },
     ]);
-    let outcome = evaluate(NarrativeParams::default(), &told(message, calls.clone(), json!([fine, fine, failed])));
+    let outcome =
+        evaluate(NarrativeParams::default(), &trace_with(message, calls.clone(), json!([fine, fine, failed])));
     let claim = &outcome.detail.claims[1];
     assert_eq!(&message[claim.span.clone()], "Two checked bags have been added");
     assert_eq!((claim.verb.as_str(), claim.nouns.as_slice()), ("add", &["checked".to_owned(), "bag".to_owned()][..]));
@@ -261,7 +262,7 @@ fn an_absent_claim_says_what_it_takes_and_why_the_nearest_calls_do_not_count() {
     );
     assert_eq!(outcome.verdict, Verdict::Fail);
     let aliases = BTreeMap::from([("add_bag".to_owned(), vec!["pay_invoice".to_owned()])]);
-    let trace = told(message, calls, json!([fine, fine, failed]));
+    let trace = trace_with(message, calls, json!([fine, fine, failed]));
     assert_eq!(evaluate(NarrativeParams { aliases, ..NarrativeParams::default() }, &trace).verdict, Verdict::Pass);
 }
 
@@ -269,7 +270,7 @@ fn an_absent_claim_says_what_it_takes_and_why_the_nearest_calls_do_not_count() {
 fn commands_and_statements_are_quoted_where_they_do_not_count() {
     let reason = |message: &str, calls: Value| {
         let results: Vec<Value> = calls.as_array().unwrap().iter().map(|_| json!({ "is_error": false })).collect();
-        let outcome = evaluate(NarrativeParams::default(), &told(message, calls, json!(results)));
+        let outcome = evaluate(NarrativeParams::default(), &trace_with(message, calls, json!(results)));
         (outcome.verdict, outcome.failures.first().map(|failure| failure.reason.clone()).unwrap_or(outcome.line))
     };
     let sql = json!([{ "name": "execute_sql", "args": { "query": "SELECT * FROM users" } }]);
@@ -309,7 +310,7 @@ fn commands_and_statements_are_quoted_where_they_do_not_count() {
 fn an_aliased_tool_is_mentioned_by_the_claim_it_backs() {
     let calls = json!([{ "name": "purge", "args": {} }]);
     let aliases = BTreeMap::from([("delete_note".to_owned(), vec!["purge".to_owned()])]);
-    let trace = told("I deleted the note.", calls, json!([{ "is_error": false }]));
+    let trace = trace_with("I deleted the note.", calls, json!([{ "is_error": false }]));
     let params = NarrativeParams { aliases, mutating_tools: vec!["purge".into()], ..NarrativeParams::default() };
     let outcome = evaluate(params, &trace);
     assert_eq!(outcome.verdict, Verdict::Pass);
@@ -323,7 +324,7 @@ fn a_message_with_many_claims_and_calls_takes_memory_and_time_for_each_once() {
     let calls: Vec<Value> =
         (0..20_000).map(|at| json!({ "name": format!("get_{}", at % 50), "args": { "id": at } })).collect();
     let results = vec![json!({ "is_error": false }); 20_000];
-    let outcome = evaluate(NarrativeParams::default(), &told(&message, json!(calls), json!(results)));
+    let outcome = evaluate(NarrativeParams::default(), &trace_with(&message, json!(calls), json!(results)));
     assert_eq!(outcome.detail.claims.len(), 20_000);
     assert!(outcome.detail.claims.iter().all(|claim| claim.considered.len() <= 3));
 }
@@ -332,7 +333,7 @@ fn a_message_with_many_claims_and_calls_takes_memory_and_time_for_each_once() {
 fn a_claim_whose_call_may_have_failed_is_unassessable_and_never_a_pass() {
     let calls = json!([{ "name": "send_mail", "args": {} }]);
     let verdict = |message: &str, results: Value| {
-        evaluate(NarrativeParams::default(), &told(message, calls.clone(), results)).verdict
+        evaluate(NarrativeParams::default(), &trace_with(message, calls.clone(), results)).verdict
     };
     assert_eq!(verdict("I sent the mail.", json!([{ "is_error": false }])), Verdict::Pass);
     assert_eq!(verdict("I sent the mail.", json!([{ "is_error": true }])), Verdict::Fail);
@@ -341,7 +342,7 @@ fn a_claim_whose_call_may_have_failed_is_unassessable_and_never_a_pass() {
     // Another claim is a lie whatever the missing result says, and without a claim nothing is asked of it.
     assert_eq!(verdict("I sent the mail and deleted the file.", json!([null])), Verdict::Fail);
     assert_eq!(verdict("Nothing was sent.", json!([null])), Verdict::Pass);
-    let open = evaluate(NarrativeParams::default(), &told("I sent the mail.", calls, json!([null])));
+    let open = evaluate(NarrativeParams::default(), &trace_with("I sent the mail.", calls, json!([null])));
     assert!(open.line.ends_with("; whether \"sent the mail\" is backed was not recorded"), "{}", open.line);
 }
 
@@ -358,7 +359,7 @@ fn the_limit_on_divergence_applies_in_addition_to_own_expectations() {
     // Two calls and no claim: one of the two tools is mentioned, so the score is one half.
     let calls = json!([{ "name": "get_order", "args": {} }, { "name": "delete_note", "args": {} }]);
     let trace =
-        told("Here is what I got for your order.", calls, json!([{ "is_error": false }, { "is_error": false }]));
+        trace_with("Here is what I got for your order.", calls, json!([{ "is_error": false }, { "is_error": false }]));
     let with = |limit: Option<f64>, expect: Expect| {
         let outcome =
             evaluate(NarrativeParams { max_divergence_score: limit, expect, ..NarrativeParams::default() }, &trace);
@@ -395,7 +396,7 @@ fn an_own_expectation_that_fails_shows_the_words_behind_the_number() {
         { "name": "delete_note", "args": {} },
     ]);
     let fine = json!({ "is_error": false });
-    let trace = told("I paid back $21 and sent the mail.", calls, json!([fine, fine, fine, fine, fine]));
+    let trace = trace_with("I paid back $21 and sent the mail.", calls, json!([fine, fine, fine, fine, fine]));
     let unmentioned = ["get_order was called (tool_calls[0]) and is not mentioned", DELETED];
     for (metric, number, behind) in [
         ("claimed_but_absent", "1", vec![SENT]),
@@ -416,7 +417,7 @@ fn an_own_expectation_that_fails_shows_the_words_behind_the_number() {
 
 #[test]
 fn a_model_at_hand_changes_nothing_about_the_verdict() {
-    let trace = told("I sent the mail.", json!([]), json!([]));
+    let trace = trace_with("I sent the mail.", json!([]), json!([]));
     let assisted = NarrativeParams { mode: ExtractionMode::LlmAssisted, ..NarrativeParams::default() };
     assert_eq!(NarrativeGate::new(assisted.clone()).unwrap().mode(), ExtractionMode::LlmAssisted);
     assert_eq!(evaluate(assisted, &trace), evaluate(NarrativeParams::default(), &trace));
@@ -519,7 +520,7 @@ proptest! {
         failed in any::<bool>(),
     ) {
         let calls = json!([{ "name": "send_order", "args": { "title": "x", "": 1 } }, { "name": "", "args": "not json" }]);
-        let trace = told(&message, calls, json!([{ "is_error": failed }, null]));
+        let trace = trace_with(&message, calls, json!([{ "is_error": failed }, null]));
         let outcome = evaluate(NarrativeParams::default(), &trace);
         prop_assert_eq!(&outcome, &evaluate(NarrativeParams::default(), &trace));
         for claim in &outcome.detail.claims {

@@ -36,14 +36,14 @@ fn reported(rows: &[Row]) -> Vec<String> {
     rows.iter().map(|row| format!("{} {}: {}", row.family, row.name, row.verdict)).collect()
 }
 
-/// A run that called these tools and said this.
-fn ran(tools: &[&str], said: &str) -> Attempt {
+/// A run that called these tools and answered with this message.
+fn ran(tools: &[&str], message: &str) -> Attempt {
     Attempt::Traced(Box::new(traced(&json!({
         "tool_calls": tools.iter().map(|tool| json!({ "name": tool, "server": "web", "args": {} })).collect::<Value>(),
         "tool_results": tools.iter().map(|_| json!({ "is_error": false, "content": [] })).collect::<Value>(),
-        "final_response": said,
+        "final_response": message,
         "conversation": {
-            "turns": [{ "role": "user", "content": "Find it." }, { "role": "assistant", "content": said }],
+            "turns": [{ "role": "user", "content": "Find it." }, { "role": "assistant", "content": message }],
             "stop_reason": "completed",
             "duration_ms": 5,
         },
@@ -144,7 +144,7 @@ fn a_run_that_could_not_be_judged_leaves_the_gates_over_runs_without_a_verdict()
 
 const INJECTED: &str = "    model: demo\n    inject: [dead, late]\n    recovery: {}\n    trajectory: { mode: superset, calls: [{ name: search }] }\n";
 
-fn attempt_with_fault(second: &Value, stop: &str, said: &str) -> Attempt {
+fn attempt_with_fault(second: &Value, stop: &str, message: &str) -> Attempt {
     let hit = json!({
         "is_error": true, "content": [{ "type": "text", "text": "no answer within 3000 ms" }],
         "error": { "kind": "timeout", "message": "no answer within 3000 ms" },
@@ -156,12 +156,12 @@ fn attempt_with_fault(second: &Value, stop: &str, said: &str) -> Attempt {
             { "name": "open", "server": "web", "args": {}, "turn": 3 },
         ],
         "tool_results": [hit, second],
-        "final_response": said,
+        "final_response": message,
         "conversation": {
             "turns": [
                 { "role": "user", "content": "Find it." }, { "role": "assistant", "content": null },
                 { "role": "tool", "content": "no answer within 3000 ms" }, { "role": "assistant", "content": null },
-                { "role": "tool", "content": null }, { "role": "assistant", "content": said },
+                { "role": "tool", "content": null }, { "role": "assistant", "content": message },
             ],
             "stop_reason": stop,
         },
@@ -285,13 +285,13 @@ fn a_grid_sets_tests_against_models_by_the_worst_of_their_rows() {
 #[test]
 fn an_advisory_answer_is_shown_and_decides_nothing() {
     let suite = suite("    model: demo\n    narrative: { llm_assisted: true }\n");
-    let said = |advisory: Option<Value>| {
+    let advisory_of = |advisory: Option<Value>| {
         let Attempt::Traced(evidence) = ran(&["search"], "I looked.") else { panic!("it has a trace") };
         let row = rows(&suite, vec![Attempt::Traced(Box::new(Evidence { advisory, ..*evidence }))]).remove(0);
         (row.verdict.as_str(), row.advisory.unwrap())
     };
     let answer = "The message claims a refund that no call shows.";
-    assert_eq!(said(Some(json!({ "question": "?", "answer": answer }))), ("pass", answer.to_owned()));
-    assert_eq!(said(None), ("pass", "not recorded".to_owned()));
+    assert_eq!(advisory_of(Some(json!({ "question": "?", "answer": answer }))), ("pass", answer.to_owned()));
+    assert_eq!(advisory_of(None), ("pass", "not recorded".to_owned()));
     assert_eq!(rows(&self::suite(ONE), vec![ran(&["search"], "ok")])[0].advisory, None);
 }

@@ -163,11 +163,11 @@ fn values() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn any_arguments_and_results_are_read_back(args in values(), got in values(), said in any::<String>()) {
+    fn any_arguments_and_results_are_read_back(args in values(), got in values(), text in any::<String>()) {
         let run = trace(&json!({
             "tool_calls": [{ "name": "a", "args": args }],
-            "tool_results": [{ "is_error": false, "structured_content": got, "content": [{ "type": "text", "text": said }] }],
-            "final_response": said,
+            "tool_results": [{ "is_error": false, "structured_content": got, "content": [{ "type": "text", "text": text }] }],
+            "final_response": text,
         }));
         same_again(&rows(vec![run.clone(), run]));
     }
@@ -300,11 +300,11 @@ agents:
 
 #[test]
 fn a_failed_row_points_at_the_failed_line_of_the_suite() {
-    let found = |said: &str, args: Value| {
+    let found = |text: &str, args: Value| {
         let run = trace(&json!({
             "tool_calls": [{ "name": "a", "args": args }],
             "tool_results": [{ "is_error": false }],
-            "final_response": said,
+            "final_response": text,
         }));
         rows(vec![run.clone(), run])[0].mark.as_ref().map(marked)
     };

@@ -366,9 +366,9 @@ fn every_mistake_in_a_task_is_reported() {
         let source = Source::new("gates.yml", text);
         let loaded = suite::load_gates(&source, &Variables { suite_dir: ".", outside: &outside });
         let shown = rendered(&source, &loaded);
-        let said: Vec<&str> =
+        let messages: Vec<&str> =
             shown.lines().filter(|line| line.starts_with("gates.yml") || line.contains("= hint")).collect();
-        assert_eq!(said.join("\n"), expected, "{text}");
+        assert_eq!(messages.join("\n"), expected, "{text}");
     };
     check("tasks:\n  - when: { task_id: { exact: 7 }, \"{stem}\": { regex: a } }\n    narrative: {}\n", "");
     check(

@@ -126,7 +126,7 @@ impl Answer {
 async fn invalid_messages_to_the_endpoint_are_rejected() {
     let server = start(server(&[])).await;
     let list = request("tools/list", json!({})).to_string();
-    for (head, body, status, said) in [
+    for (head, body, status, text) in [
         ("POST / HTTP/1.1\r\nHost: localhost", &b""[..], 404, "not found: messages go to /mcp\n"),
         ("GET /mcp HTTP/1.1\r\nHost: localhost", b"", 405, "messages are sent by POST\n"),
         ("POST /mcp HTTP/1.1\r\nHost: example.test", b"", 403, "the Host is not local\n"),
@@ -145,7 +145,7 @@ async fn invalid_messages_to_the_endpoint_are_rejected() {
         ),
     ] {
         let answer = server.exchange(head, body).await;
-        assert_eq!((answer.status, answer.text()), (status, said), "{head}");
+        assert_eq!((answer.status, answer.text()), (status, text), "{head}");
     }
     assert_eq!(
         server.exchange("GET /mcp HTTP/1.1\r\nHost: localhost", b"").await.header("allow").unwrap(),

@@ -24,8 +24,8 @@ const TOOLS: &str = include_str!("tools.yml");
 fn server_of(text: &str, faults: &[&str]) -> Arc<Server> {
     let source = Source::new("tools.yml", text);
     let loaded = load(&source);
-    let said: String = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
-    let spec = loaded.value.unwrap_or_else(|| panic!("{said}"));
+    let rendered: String = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
+    let spec = loaded.value.unwrap_or_else(|| panic!("{rendered}"));
     let tools: Vec<&str> = spec.tools.iter().map(|tool| tool.name.as_str()).collect();
     let faults = Faults::read(faults, &tools).unwrap();
     Arc::new(Server::new(spec, faults))

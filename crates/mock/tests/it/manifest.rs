@@ -23,14 +23,14 @@ fn check(dir: &str, loads: bool) -> usize {
         let name = path.file_name().unwrap().to_str().unwrap();
         let source = Source::new(name, fs::read_to_string(path).unwrap());
         let loaded = load(&source);
-        let said: String = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
+        let actual: String = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
         let other = path.with_extension("txt");
         if overwrite {
-            fs::write(&other, &said).unwrap();
+            fs::write(&other, &actual).unwrap();
         }
         let expected = fs::read_to_string(&other).unwrap_or_default();
-        if said != expected || loaded.value.is_some() != loads {
-            wrong.push(format!("{dir}/{name}\n--- expected\n{expected}--- said\n{said}"));
+        if actual != expected || loaded.value.is_some() != loads {
+            wrong.push(format!("{dir}/{name}\n--- expected\n{expected}--- actual\n{actual}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -250,6 +250,6 @@ pub(crate) fn modern(id: impl Into<Value>, tool: &str, args: impl Into<Value>) -
     call
 }
 
-pub(crate) fn said(id: impl Into<Value>, text: &str) -> Value {
+pub(crate) fn text_result(id: impl Into<Value>, text: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": id.into(), "result": { "content": [{ "type": "text", "text": text }] } })
 }

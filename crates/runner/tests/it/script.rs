@@ -60,8 +60,8 @@ fn a_script_plays_its_turns_with_text_calls_usage_and_stop() {
 #[test]
 fn runs_start_over_after_the_last() {
     let script = script("{ script: 1, runs: [{ turns: [{ text: one }] }, { turns: [{ text: two }] }] }");
-    let said = |run| script.player(run).reply(&catalog(), &[]).unwrap().texts.join("");
-    assert_eq!([1, 2, 3, 4].map(said), ["one", "two", "one", "two"]);
+    let text = |run| script.player(run).reply(&catalog(), &[]).unwrap().texts.join("");
+    assert_eq!([1, 2, 3, 4].map(text), ["one", "two", "one", "two"]);
 }
 
 /// The arguments a call gets from `args`, after one answer; or the error.

@@ -164,8 +164,8 @@ fn listing(tool: &Tool) -> Value {
 fn server_name(own: Option<&str>, tools: &[Tool]) -> String {
     const LONGEST: usize = 40;
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-    let spelt: String = own.unwrap_or_default().chars().map(plain).collect();
-    let parts: Vec<&str> = spelt.split('-').filter(|part| !part.is_empty()).collect();
+    let name: String = own.unwrap_or_default().chars().map(plain).collect();
+    let parts: Vec<&str> = name.split('-').filter(|part| !part.is_empty()).collect();
     let name: String = parts.join("-").chars().take(LONGEST).collect();
     let name = name.trim_end_matches('-');
     // A tool with this prefix would look like a tool with the prefix of the server.

@@ -57,16 +57,16 @@
   const few = (list, most, word, make, tag = "li") =>
     [...list.slice(0, most).map(make), list.length > most ? el(tag, { class: "faint" }, "and " + many(list.length - most, "more " + word)) : null];
 
-  // A long list is built as far as it is looked at: a part of it, which grows where it is read on.
+  // Builds only the visible part of a long list, and more of it as the reader scrolls.
   const gradual = (list, step, make) => {
     let [count, from, to] = [0, 0, 0];
     const earlier = el("button", { type: "button", onclick: () => {
       const before = Math.max(0, from - step);
       list.prepend(...items(before, from));
       from = before;
-      told();
+      update();
     } });
-    // The button may be gone afterwards, so the focus goes to what it brought.
+    // The button may be hidden now, so the first new item gets the focus.
     const later = el("button", { type: "button", onclick: () => {
       const at = list.childElementCount;
       grow();
@@ -74,7 +74,7 @@
       if (next) next.focus({ preventScroll: true });
     } });
     const items = (first, end) => Array.from({ length: end - first }, (_, at) => make(first + at));
-    const told = () => {
+    const update = () => {
       earlier.hidden = from === 0;
       later.hidden = to >= count;
       earlier.textContent = "show earlier (" + from + " before)";
@@ -84,8 +84,8 @@
       const end = Math.min(count, to + step);
       list.append(...items(to, end));
       to = end;
-      told();
-      // Looked at anew, because it may still be in sight.
+      update();
+      // Observe it again: it may still be visible.
       watch.unobserve(later);
       watch.observe(later);
     };
@@ -177,7 +177,7 @@
     }
     return root;
   };
-  // Names in a row; one that is repeated is told once, and of very many only those at both ends.
+  // Names in a row. A repeated name is shown once; of a long list only both ends are shown.
   const chain = (names) => {
     const parts = [];
     for (const name of names) {
@@ -225,8 +225,8 @@
     const [w, h] = [220, 90];
     const x = (at) => curve.length < 2 ? 0 : (at * w) / (curve.length - 1);
     const y = (value) => h - (value * h) / 100;
-    const told = curve.length > 20 ? [0, curve.length - 1] : [...curve.keys()];
-    const words = told.map((at) => at + 1 + ": " + percent(curve[at])).join(", ");
+    const shown = curve.length > 20 ? [0, curve.length - 1] : [...curve.keys()];
+    const words = shown.map((at) => at + 1 + ": " + percent(curve[at])).join(", ");
     const chart = svg("svg", { viewBox: "-34 -8 270 124", width: 270, height: 124, role: "img", "aria-label": "runs in a row that all pass, in percent: " + words });
     for (const level of [0, 50, 100]) {
       chart.append(svg("line", { x1: 0, x2: w, y1: y(level), y2: y(level), class: "axis" }));
@@ -251,7 +251,7 @@
     for (const level of [0, 50, 100]) chart.append(svg("text", { x: x(level), y: 34, "text-anchor": "middle" }, String(level)));
     return el("figure", {}, el("figcaption", {}, "Pass rate " + words), chart);
   };
-  // Of these more is better; the spread and the flag of an early split are told in the line of the gate.
+  // Higher is better. The spread and the flag for an early split are in the line of the gate.
   const SCORES = ["score", "weakest_score", "response_consistency", "tool_usage_stability", "redundancy", "cost_per_progress",
     "tool_sequence_similarity", "argument_consistency"];
   const bars = (metrics) => {
@@ -327,7 +327,7 @@
     const text = row.trace.final_response;
     const bytes = new TextEncoder().encode(text);
     const slice = (from, to) => new TextDecoder().decode(bytes.subarray(from, to));
-    const box = el("p", { class: "said" });
+    const box = el("p", { class: "message" });
     let at = 0;
     const put = (part) => box.append(...[long(part, "span")].flat());
     for (const claim of claims.slice(0, STEP)) {
@@ -335,12 +335,12 @@
       put(slice(at, claim.start));
       const call = claim.call === undefined ? null
         : el("a", { href: "#" + row.id + "k" + claim.call, "aria-label": "call " + claim.call }, "[" + claim.call + "]");
-      const told = claim.weak ? ["a heading, label, table or background clause: not judged", "open", ""]
+      const mark = claim.weak ? ["a heading, label, table or background clause: not judged", "open", ""]
         : claim.note ? [claim.note, claim.backed ? "" : "open", claim.backed ? call || "" : el("span", { class: "unassessable" }, "[? ", call || "", "]")]
         : claim.backed ? ["backed by call " + claim.call, "", call]
         : claim.backed === false ? ["no call backs " + named(claim.stem), "absent", el("span", { class: "fail" }, "[✗ no call]")]
         : ["whether a call backs " + named(claim.stem) + " was not recorded", "open", el("span", { class: "unassessable" }, "[? ", call, "]")];
-      box.append(el("mark", { class: told[1], title: told[0] }, slice(claim.start, claim.end)), " ", told[2]);
+      box.append(el("mark", { class: mark[1], title: mark[0] }, slice(claim.start, claim.end)), " ", mark[2]);
       at = claim.end;
     }
     put(slice(at, bytes.length));
@@ -461,11 +461,11 @@
     }
     if ((row.receipts || []).length) {
       const listed = (list) => list.slice(0, 50).join(", ") + (list.length > 50 ? " and " + (list.length - 50) + " more" : "") || "none";
-      const told = (recovered) => typeof recovered === "string" ? recovered : "by call " + Object.values(recovered)[0];
+      const recovery = (recovered) => typeof recovered === "string" ? recovered : "by call " + Object.values(recovered)[0];
       box.append(el("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": "receipts of faults" }, el("table", {},
         el("tr", {}, ...["fault", "kind", "injected into", "denied", "virtual ms", "recovered"].map((name) => el("th", { scope: "col" }, name))),
         ...row.receipts.map((one) => el("tr", {}, ...[cut(one.fault, 100), one.kind, listed(one.injected), listed(one.met),
-          String(one.ms), told(one.recovered)].map((text) => el("td", {}, text)))))));
+          String(one.ms), recovery(one.recovered)].map((text) => el("td", {}, text)))))));
     }
     return box;
   };

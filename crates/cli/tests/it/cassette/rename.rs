@@ -1,7 +1,7 @@
 //! `mcptest cassette rename`, and how it is suggested.
 
 use super::super::Folder;
-use super::{record, said, tree};
+use super::{answered, record, tree};
 
 /// A suite whose model is a real one, so that recordings are needed.
 const REAL: &str = "\
@@ -16,7 +16,7 @@ agents:
 fn a_renamed_test_finds_its_recordings_by_inputs_and_keeps_them() {
     let here = Folder::with(&[("t/s.yml", REAL)]);
     for model in ["gpt-5", "gpt-4"] {
-        record(&here, ("books a seat", model, 1), &said("Done."));
+        record(&here, ("books a seat", model, 1), &answered("Done."));
     }
     here.write("t/s.yml", REAL.replace("books a seat", "books it's seat").as_bytes());
     let (gone, new) = ("books a seat", "books it's seat");
@@ -77,7 +77,7 @@ agents:
 #[test]
 fn a_rename_that_fails_says_why_and_changes_nothing() {
     let here = Folder::with(&[("t/s.yml", REAL), ("t/other.yml", REAL)]);
-    record(&here, ("Gone.", "gpt-5", 1), &said("Done."));
+    record(&here, ("Gone.", "gpt-5", 1), &answered("Done."));
     let before = tree(&here);
     let refused = |line: [&str; 3], why: &str| {
         here.check(&[&["cassette", "rename"], &line[..]].concat(), 2, "", why);
@@ -101,7 +101,7 @@ fn a_rename_that_fails_says_why_and_changes_nothing() {
         ["t", "Gone.", "books a seat"],
         "error[bad-argument]: the path matches several suites\nhint: name the file of one suite\n",
     );
-    let path = record(&here, ("books a seat", "gpt-4", 1), &said("Done."));
+    let path = record(&here, ("books a seat", "gpt-4", 1), &answered("Done."));
     let before = tree(&here);
     here.check(
         &["cassette", "rename", "t/s.yml", "Gone.", "books a seat"],

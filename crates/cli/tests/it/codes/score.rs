@@ -81,7 +81,7 @@ fn merged() -> String {
     printed(&here, &["score", "--merge", "part.jsonl", "--gates", "gates.yml"])
 }
 
-/// What is said when a disk is full.
+/// The message when a disk is full.
 fn unwritable() -> String {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = Folder::with(&[]).command(&["schema"]).stdout(full).output().unwrap();

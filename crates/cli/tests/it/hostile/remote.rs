@@ -17,7 +17,7 @@ use super::{Ends, Row, STEER, check};
 const ENDPOINT: &str = "check that `url` is the endpoint of an MCP server over Streamable HTTP, and that it runs";
 /// `STEER` as an excerpt of an answer is shown.
 const SHOWN: &str = "\\u{1b}]0;owned\\u{7}\\u{1b}[2J\\u{9b}31m ::error::owned\u{202e}evil\u{2066}\\u{0}\\u{7f}";
-/// How a connection is said to have broken; `HOST` stands for the server.
+/// The message about a broken connection; `HOST` stands for the server.
 const BROKE: &str = "the connection to HOST was lost before a response arrived";
 const FILLER: &[u8] = &[b'x'; 1 << 16];
 /// More of it than any bound here allows.
@@ -107,9 +107,9 @@ fn reply(id: i64, method: &str) -> Value {
             json!({ "protocolVersion": "2025-11-25", "capabilities": { "tools": {} }, "serverInfo": { "name": "far", "version": "1" } })
         }
         "tools/list" => {
-            json!({ "tools": [{ "name": "strike", "inputSchema": schema }, { "name": "echo", "inputSchema": schema }] })
+            json!({ "tools": [{ "name": "attack", "inputSchema": schema }, { "name": "echo", "inputSchema": schema }] })
         }
-        "strike" => text("struck"),
+        "attack" => text("attacked"),
         _ => text("still here"),
     };
     json!({ "jsonrpc": "2.0", "id": id, "result": result })
@@ -147,7 +147,7 @@ fn events(stream: &mut TcpStream, id: i64, before: &str, times: usize) -> io::Re
     for _ in 0..times / 100 {
         stream.write_all(before.as_bytes())?;
     }
-    write!(stream, "data: {}\n\n", reply(id, "strike"))
+    write!(stream, "data: {}\n\n", reply(id, "attack"))
 }
 
 fn bomb(json: &[u8], times: usize) -> Vec<u8> {
@@ -186,7 +186,7 @@ fn refused(mode: &'static str, at: &'static str, act: impl Act, message: &str, h
 
 fn goes_on(mode: &'static str, act: impl Act, answer: &str) -> Row {
     let answers = vec![answer.to_owned(), "ok: still here".to_owned()];
-    row(mode, "strike", act, Ends::Answers(answers))
+    row(mode, "attack", act, Ends::Answers(answers))
 }
 
 #[test]
@@ -374,7 +374,7 @@ fn a_remote_server_with_an_invalid_reply_fails_that_call() {
         goes_on(
             "a result of 50 MB",
             |stream, id| {
-                let mut reply = reply(id, "strike");
+                let mut reply = reply(id, "attack");
                 reply["result"]["content"][0]["text"] = "x".repeat(50_000_000).into();
                 stream.write_all(&response("200 OK", "application/json", reply.to_string().as_bytes()))
             },
@@ -391,10 +391,10 @@ fn a_remote_server_with_an_invalid_reply_fails_that_call() {
                 stream.write_all(&response(
                     "200 OK",
                     "application/json",
-                    reply(id + 1, "strike").to_string().as_bytes(),
+                    reply(id + 1, "attack").to_string().as_bytes(),
                 ))
             },
-            "transport: the server's response is not a reply to the request: {\"id\":3,\"jsonrpc\":\"2.0\",\"result\":{\"content\":[{\"text\":\"struck\",\"type\":\"text\"}]}}",
+            "transport: the server's response is not a reply to the request: {\"id\":3,\"jsonrpc\":\"2.0\",\"result\":{\"content\":[{\"text\":\"attacked\",\"type\":\"text\"}]}}",
         ),
     ]);
 }
@@ -436,7 +436,7 @@ fn a_remote_server_with_a_broken_stream_fails_at_most_that_call() {
                 events(stream, id, "", 0)?;
                 drip(stream, b"data: x\n\n")
             },
-            "ok: struck",
+            "ok: attacked",
         ),
         goes_on(
             "questions without end",
@@ -445,7 +445,7 @@ fn a_remote_server_with_a_broken_stream_fails_at_most_that_call() {
                     "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"sampling/createMessage\",\"params\":{}}\n\n";
                 events(stream, id, ask, 20_000)
             },
-            "ok: struck",
+            "ok: attacked",
         ),
         goes_on(
             "a stream that breaks off",
@@ -465,7 +465,7 @@ fn a_session_id_is_only_taken_from_the_handshake() {
         stream.write_all(&response(head, "application/json", reply(id, "initialize").to_string().as_bytes()))
     };
     let remote = Remote::start("initialize", open);
-    let answers = ["ok: struck", "ok: still here"].map(str::to_owned).to_vec();
+    let answers = ["ok: attacked", "ok: still here"].map(str::to_owned).to_vec();
     check(vec![Row::new("a session", format!("url: \"http://{}/mcp\"", remote.address), Ends::Answers(answers))]);
     let seen = remote.sessions.lock().unwrap().clone();
     // Told that the handshake is over, asked for a stream and for the list, called twice, reported that the session is over.

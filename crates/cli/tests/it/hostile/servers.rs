@@ -17,7 +17,7 @@ const FEWER: &str = "make the server offer only the tools under test";
 const HAS_TOOLS: &str = "check that the command starts an MCP server with tools; set `protocol` if detection fails";
 
 /// `STEER` as standard error and standard output are shown.
-const SPELT: &str = "\\u{1b}]0;owned\\u{7}\\u{1b}[2J\\u{9b}31m\n  ::error::owned\u{202e}evil\u{2066}\\u{0}\\u{7f}";
+const ESCAPED: &str = "\\u{1b}]0;owned\\u{7}\\u{1b}[2J\\u{9b}31m\n  ::error::owned\u{202e}evil\u{2066}\\u{0}\\u{7f}";
 
 /// How a suite starts the server of a mode.
 fn command(mode: &str, port: u16) -> String {
@@ -28,7 +28,7 @@ fn refused(mode: &'static str, message: &str, hint: &'static str) -> Row {
     Row::new(mode, command(mode, 0), Ends::Refused(format!("server `bad`: {message}"), hint))
 }
 
-/// `answers` are those to `strike`; the one to `echo` comes after them.
+/// `answers` are those to `attack`; the one to `echo` comes after them.
 fn goes_on(mode: &'static str, answers: &[&str], echo: &str) -> Row {
     let answers = answers.iter().chain([&echo]).map(|&answer| answer.to_owned()).collect();
     Row::new(mode, command(mode, 0), Ends::Answers(answers))
@@ -43,7 +43,7 @@ fn a_server_that_cannot_be_connected_to_is_reported_with_what_it_did() {
     let shown = "Welcome \\u{1b}]0;owned\\u{7}\\u{1b}[2J\\u{9b}31m\\r";
     let too_long = "sent a line of more than 16777216 bytes";
     let ended = format!(
-        "exited (exit status: 3) without answering `initialize`\nstandard error ends with:\n  no config{SPELT}"
+        "exited (exit status: 3) without answering `initialize`\nstandard error ends with:\n  no config{ESCAPED}"
     );
     let silent = "did not answer `initialize` within 2000 ms";
     let talks = format!("{silent}\nstandard output contains a line that is not a message: {shown}");
@@ -75,20 +75,20 @@ fn a_server_that_is_only_odd_is_got_along_with() {
     let long = format!("ok: {}…", &"a b@c.de ".repeat(20)[..156]);
     let blob = format!("ok: [{{\"data\":\"{}…", "A".repeat(146));
     check(vec![
-        fine("a million notifications", &["ok: struck"]),
-        fine("asks with long ids", &["ok: struck"]),
-        fine("banners", &["ok: struck"]),
-        fine("answers before asked", &["ok: struck"]),
-        fine("ignores the request to end", &["ok: struck"]),
-        fine("floods standard error", &["ok: struck"]),
-        fine("ten thousand tools", &["ok: struck"]),
-        fine("names that steer", &["ok: struck"]),
+        fine("a million notifications", &["ok: attacked"]),
+        fine("asks with long ids", &["ok: attacked"]),
+        fine("banners", &["ok: attacked"]),
+        fine("answers before asked", &["ok: attacked"]),
+        fine("ignores the request to end", &["ok: attacked"]),
+        fine("floods standard error", &["ok: attacked"]),
+        fine("ten thousand tools", &["ok: attacked"]),
+        fine("names that steer", &["ok: attacked"]),
         fine("wrong ids", &["ok: yours"]),
         // These two are kept, and a trace is written and shown in several ways.
         fine("a blob", &[&blob]).taking(150),
         fine("a result of 4 MB", &[&long]).taking(150),
-        fine("asks in a loop", &["ok: struck"]),
-        fine("a notification of many small objects", &["ok: struck"]),
+        fine("asks in a loop", &["ok: attacked"]),
+        fine("a notification of many small objects", &["ok: attacked"]),
     ]);
 }
 
@@ -101,7 +101,7 @@ fn a_misanswered_call_is_an_error_and_the_run_continues() {
     let too_long = "transport: the server sent a line of more than 16777216 bytes";
     let died = format!(
         "transport: the server exited (exit status: 3); standard error ends with:\nout of luck{}",
-        SPELT.replace("\n  ", "\n")
+        ESCAPED.replace("\n  ", "\n")
     );
     let closed = "transport: the server closed its standard output";
     let ended = "transport: the server exited (exit status: 4)";
@@ -152,7 +152,7 @@ fn a_misanswered_call_is_an_error_and_the_run_continues() {
 fn a_schema_that_points_elsewhere_is_kept_and_nothing_is_fetched() {
     let (elsewhere, visits) = nobody();
     let server = command("schemas", elsewhere.port());
-    let answers = ["ok: struck", "ok: still here"].map(str::to_owned).to_vec();
+    let answers = ["ok: attacked", "ok: still here"].map(str::to_owned).to_vec();
     check(vec![Row::new("schemas", server.clone(), Ends::Answers(answers.clone()))]);
     check(vec![Row { flag: "--record", ..Row::new("schemas", server, Ends::Answers(answers)) }]);
     // `init` makes arguments that fit the schemas, and so has to read them.
@@ -185,14 +185,14 @@ fn a_recording_of_what_a_server_did_is_judged_like_the_run_and_a_run_that_broke_
         let marker = marker();
         let here = world(&row, &marker);
         let rows = |flags: &[&str]| {
-            let line = [&["run", "suite.yml", "--reporter", "json", "--filter", "struck"], flags].concat();
+            let line = [&["run", "suite.yml", "--reporter", "json", "--filter", "attacked"], flags].concat();
             let output = here.command(&line).output().unwrap();
             let report: Value = serde_json::from_slice(&output.stdout).unwrap();
             let row = &report["suites"][0]["rows"][0];
             (output.status.code(), row["verdict"].clone(), row["trace"].clone(), row["error"]["message"].clone())
         };
         let recorded = rows(&["--record"]);
-        assert_eq!(here.0.join("cassettes/suite/struck/striker/1.json").is_file(), files == 1, "{}", row.mode);
+        assert_eq!(here.0.join("cassettes/suite/attacked/attacker/1.json").is_file(), files == 1, "{}", row.mode);
         assert_eq!(left(&marker), [0; 0], "{}", row.mode);
         if files == 1 {
             assert_eq!(recorded.0, Some(1), "{}: {}", row.mode, recorded.3);

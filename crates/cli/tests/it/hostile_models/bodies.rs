@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::super::models::dialect::Dialect;
 use super::super::models::provider::{Answer, Loopback, Rest};
 use super::super::models::{TOOLS, finish};
-use super::{CLOSES, KEY, Said, Scene, WIRES, measured, said, suite};
+use super::{CLOSES, KEY, Reply, Scene, WIRES, body_of, measured, suite};
 use crate::Folder;
 
 /// What to do about an answer that is none.
@@ -66,7 +66,7 @@ fn millions_of_small_values_do_not_become_gigabytes() {
     let args = format!("\"{{\\\"q\\\":[{}0]}}\"", "0\\u002c".repeat(200_000));
     let scene = body(move |dialect| {
         let calls = [super::Call { id: "\"a\"", name: "\"desk__search\"", args: &args }];
-        said(dialect, &Said { calls: &calls, ..Said::default() }).into_bytes()
+        body_of(dialect, &Reply { calls: &calls, ..Reply::default() }).into_bytes()
     });
     check_start(&scene, "error[unreadable-reply]: AT cannot read the response: it has more than 200000 values: ");
 }
@@ -109,7 +109,7 @@ fn an_answer_that_stalls_is_left_when_the_user_wants_to_stop() {
 
 #[test]
 fn an_empty_reply_is_a_reply_without_words_and_an_empty_answer_is_none() {
-    let scene = body(|dialect| said(dialect, &Said::default()).into_bytes());
+    let scene = body(|dialect| body_of(dialect, &Reply::default()).into_bytes());
     scene.check(0, "pass");
     for (model, ..) in WIRES {
         let trace = scene.trace(model);
@@ -155,7 +155,7 @@ fn counts_of_tokens_that_are_none_are_unknown_and_huge_ones_do_not_overflow() {
         ["18446744073709551616", "20"],
     ] {
         let scene =
-            body(move |dialect| said(dialect, &Said { text: "\"Done.\"", usage, ..Said::default() }).into_bytes());
+            body(move |dialect| body_of(dialect, &Reply { text: "\"Done.\"", usage, ..Reply::default() }).into_bytes());
         if usage[0] == "1e400" {
             check_start(
                 &scene,
@@ -171,7 +171,7 @@ fn counts_of_tokens_that_are_none_are_unknown_and_huge_ones_do_not_overflow() {
     }
     let most = "18446744073709551615";
     let scene = body(move |dialect| {
-        said(dialect, &Said { text: "\"Done.\"", usage: [most, most], ..Said::default() }).into_bytes()
+        body_of(dialect, &Reply { text: "\"Done.\"", usage: [most, most], ..Reply::default() }).into_bytes()
     });
     scene.check(0, "pass");
     for (model, ..) in WIRES {
@@ -192,7 +192,7 @@ fn counts_of_tokens_that_are_none_are_unknown_and_huge_ones_do_not_overflow() {
 #[test]
 fn a_reply_with_the_wrong_content_type_or_model_is_judged_by_its_content() {
     let scene = Scene::record(CLOSES, |dialect| {
-        let text = said(dialect, &Said { text: "\"Done.\"", ..Said::default() });
+        let text = body_of(dialect, &Reply { text: "\"Done.\"", ..Reply::default() });
         let text = text.replacen('{', "{\"model\":\"another\",\"modelVersion\":\"another\",", 1);
         Answer::status(200, "content-type: text/html; charset=latin1\r\n", text)
     });
@@ -206,12 +206,12 @@ fn a_reply_with_the_wrong_content_type_or_model_is_judged_by_its_content() {
 #[test]
 fn invalid_utf_8_and_duplicate_keys_are_errors() {
     let scene = body(|dialect| {
-        let text = said(dialect, &Said { text: "\"Done?\"", ..Said::default() });
+        let text = body_of(dialect, &Reply { text: "\"Done?\"", ..Reply::default() });
         text.bytes().map(|byte| if byte == b'?' { 0xff } else { byte }).collect()
     });
     check_start(&scene, "error[unreadable-reply]: AT cannot read the response: it is not UTF-8 (byte ");
     let scene = body(|dialect| {
-        let text = said(dialect, &Said { text: "\"Done.\"", ..Said::default() });
+        let text = body_of(dialect, &Reply { text: "\"Done.\"", ..Reply::default() });
         text.replacen("\"Done.\"", "\"Done.\",\"text\":\"Not\",\"text\":\"done.\",\"content\":0,\"content\":0", 1)
             .into_bytes()
     });
@@ -228,8 +228,9 @@ fn invalid_utf_8_and_duplicate_keys_are_errors() {
 #[test]
 fn an_unknown_stop_reason_is_an_error() {
     let reason = "tired\\u001b[2J\\u202e of it";
-    let scene =
-        body(move |dialect| said(dialect, &Said { text: "\"Done.\"", stop: reason, ..Said::default() }).into_bytes());
+    let scene = body(move |dialect| {
+        body_of(dialect, &Reply { text: "\"Done.\"", stop: reason, ..Reply::default() }).into_bytes()
+    });
     scene.check(
         2,
         "error[reply-cut-off]: AT the reply ended with `tired [2J\\u{202e} of it`\nhint: re-record; the model did not finish its reply",

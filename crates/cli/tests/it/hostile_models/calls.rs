@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::models::provider::Answer;
-use super::{CLOSES, Call, Said, Scene, WIRES, said};
+use super::{CLOSES, Call, Reply, Scene, WIRES, body_of};
 
 const OK: Call<'static> = Call { id: "\"id-1\"", name: "\"desk__search\"", args: "{\"q\":\"x\"}" };
 
@@ -11,7 +11,7 @@ const OK: Call<'static> = Call { id: "\"id-1\"", name: "\"desk__search\"", args:
 fn calls(calls: &[Call<'static>]) -> Scene {
     let calls = calls.to_vec();
     Scene::record(CLOSES, move |dialect| {
-        Answer::status(200, "", said(dialect, &Said { calls: &calls, ..Said::default() }))
+        Answer::status(200, "", body_of(dialect, &Reply { calls: &calls, ..Reply::default() }))
     })
 }
 
@@ -103,7 +103,7 @@ fn ten_megabytes_of_arguments_are_evidence() {
     let args = format!("{{\"q\":\"{long}\"}}");
     let scene = Scene::record(CLOSES, move |dialect| {
         let calls = [Call { name: "\"desk__get_invoice\"", args: &args, ..OK }];
-        Answer::status(200, "", said(dialect, &Said { calls: &calls, ..Said::default() }))
+        Answer::status(200, "", body_of(dialect, &Reply { calls: &calls, ..Reply::default() }))
     });
     for (model, ..) in WIRES {
         let calls = scene.calls(model);
@@ -118,7 +118,7 @@ fn arguments_nested_without_end_are_refused_as_text_and_end_the_run_as_json() {
     let args = format!("\"{{\\\"q\\\":{deep}}}\"");
     let scene = Scene::record(CLOSES, move |dialect| {
         let calls = [Call { args: &args, ..OK }];
-        Answer::status(200, "", said(dialect, &Said { calls: &calls, ..Said::default() }))
+        Answer::status(200, "", body_of(dialect, &Reply { calls: &calls, ..Reply::default() }))
     });
     scene.check(0, "pass");
     for (model, ..) in WIRES {
@@ -128,7 +128,7 @@ fn arguments_nested_without_end_are_refused_as_text_and_end_the_run_as_json() {
     }
     let scene = Scene::record(CLOSES, move |dialect| {
         let calls = [Call { args: &deep, ..OK }];
-        Answer::status(200, "", said(dialect, &Said { calls: &calls, ..Said::default() }))
+        Answer::status(200, "", body_of(dialect, &Reply { calls: &calls, ..Reply::default() }))
     });
     for (model, ..) in WIRES {
         let reported = scene.verdict(model);
@@ -146,7 +146,7 @@ fn arguments_nested_without_end_are_refused_as_text_and_end_the_run_as_json() {
 fn a_model_that_never_stops_calling_is_ended_by_max_turns() {
     let keys = "max_turns: 5, expect: [{ target: conversation.stop_reason, matcher: { exact: max_turns } }]";
     let scene = Scene::play(keys, |dialect, _| {
-        Answer::status(200, "", said(dialect, &Said { calls: &[OK], ..Said::default() }))
+        Answer::status(200, "", body_of(dialect, &Reply { calls: &[OK], ..Reply::default() }))
     });
     scene.check(0, "pass");
     for (model, ..) in WIRES {
@@ -158,7 +158,7 @@ fn a_model_that_never_stops_calling_is_ended_by_max_turns() {
 #[test]
 fn a_hundred_thousand_calls_at_once_are_an_error_and_a_thousand_are_made() {
     let scene = Scene::record(CLOSES, |dialect| {
-        Answer::status(200, "", said(dialect, &Said { calls: &vec![OK; 100_000], ..Said::default() }))
+        Answer::status(200, "", body_of(dialect, &Reply { calls: &vec![OK; 100_000], ..Reply::default() }))
     });
     for (model, ..) in WIRES {
         let reported = scene.verdict(model);
@@ -170,11 +170,11 @@ fn a_hundred_thousand_calls_at_once_are_an_error_and_a_thousand_are_made() {
     }
     scene.check_rest(2);
     let scene = Scene::record(CLOSES, |dialect| {
-        Answer::status(200, "", said(dialect, &Said { calls: &vec![OK; 1001], ..Said::default() }))
+        Answer::status(200, "", body_of(dialect, &Reply { calls: &vec![OK; 1001], ..Reply::default() }))
     });
     scene.check(2, "error[unreadable-reply]: AT the reply has 1001 calls; the limit is 1000\nhint: re-record; no agent makes that many calls at once on purpose");
     let scene = Scene::record(CLOSES, |dialect| {
-        Answer::status(200, "", said(dialect, &Said { calls: &vec![OK; 1000], ..Said::default() }))
+        Answer::status(200, "", body_of(dialect, &Reply { calls: &vec![OK; 1000], ..Reply::default() }))
     });
     scene.check(0, "pass");
     for (model, ..) in WIRES {
@@ -189,7 +189,7 @@ fn escapes_in_names_ids_and_texts_act_nowhere() {
     let scene = Scene::play(keys, move |dialect, request| {
         let calls = [Call { id: evil, name: evil, args: "{\"q\":\"\\u001b[31m\\u202e\"}" }];
         let calls = if dialect.answered(&request.body) == 0 { &calls[..] } else { &[] };
-        Answer::status(200, "", said(dialect, &Said { text: evil, calls, ..Said::default() }))
+        Answer::status(200, "", body_of(dialect, &Reply { text: evil, calls, ..Reply::default() }))
     });
     // That nothing acts is looked at for every scene; here it was recorded as it came.
     scene.check(1, "fail");

@@ -32,7 +32,7 @@ fn a_suite_from_an_agent_replays_and_runs_again() {
     let here = world();
     let output = init(&here, &["--server", &server(), "--prompt", "Find the note about ${rain}."], "");
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
-    let said = "\
+    let expected = "\
 wrote new/mcptest.yml  the suite, with the gates that pass
 
 The agent made 1 call: search.
@@ -47,7 +47,7 @@ Next:
   mcptest run new/mcptest.yml --verbose
 Then open new/mcptest.yml: its comments say what to change first.
 ";
-    assert_eq!(text(&output), said);
+    assert_eq!(text(&output), expected);
     for flags in [&["run", "new/mcptest.yml"][..], &["run", "--rerun", "new/mcptest.yml"]] {
         let output = path(&mut here.command(flags)).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{}", text(&output));

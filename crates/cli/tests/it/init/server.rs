@@ -107,8 +107,8 @@ fn a_suite_from_a_command_passes_at_once_and_calls_no_tool_of_the_server() {
 
     let log = text(&here, "log.jsonl");
     assert!(log.contains("tools/list"), "{log}");
-    let (code, said) = run(&here);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, stdout) = run(&here);
+    assert_eq!(code, Some(0), "{stdout}");
     assert_eq!(text(&here, "log.jsonl"), log, "a run does not talk to the real server");
     assert!(!log.contains("tools/call"), "{log}");
     here.check(&["validate", "--deny-warnings", "."], 0, "2 files: 2 fine\n", "");
@@ -326,8 +326,8 @@ fn odd_and_long_catalogs_work() {
         let here = Folder::with(&[("tools.json", &list)]);
         let output = here.command(&["init", "--from-server", &mock("tools.json")]).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-        let (code, said) = run(&here);
-        assert_eq!(code, Some(0), "{said}");
+        let (code, stdout) = run(&here);
+        assert_eq!(code, Some(0), "{stdout}");
         let snapshot: Value = serde_json::from_str(&text(&here, "mcptest/tools.json")).unwrap();
         assert_eq!(snapshot, json!({ "tools": part }));
     }

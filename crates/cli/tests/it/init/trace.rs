@@ -18,8 +18,8 @@ fn made(trace: &Value) -> [String; 3] {
     let here = with(trace);
     let output = here.command(&["init", "--from-trace", "trace.json"]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    let (code, said) = run(&here);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, stdout) = run(&here);
+    assert_eq!(code, Some(0), "{stdout}");
     ["mcptest.yml", "mcptest/tools.yml", "mcptest/script.yml"]
         .map(|name| std::fs::read_to_string(here.0.join(name)).unwrap())
 }
@@ -187,7 +187,7 @@ mock_server:
       input_schema: { properties: { day: { enum: [Monday, Tuesday], type: string } }, required: [day], type: object }
       answer: { structured: { room: Maple } }
     - name: count_rooms
-      answer: { error: SAID }
+      answer: { error: MESSAGE }
     - name: book_room
       input_schema: { properties: { room: { type: string } }, type: object }
       answer: "(not recorded)"
@@ -215,12 +215,12 @@ models:
 "#;
     assert!(suite.contains(server), "{suite}");
     let tools = text("mcptest/tools.yml");
-    let (_, said) = tools.split_once("answer: { error: ").unwrap();
-    let said = said.split_once(" }\n").unwrap().0;
-    assert!(said.contains("floor"), "{said}");
-    assert_eq!(tools.replace(said, "SAID"), DESK_TOOLS);
-    let (code, said) = run(&here);
-    assert_eq!(code, Some(0), "{said}");
+    let (_, message) = tools.split_once("answer: { error: ").unwrap();
+    let message = message.split_once(" }\n").unwrap().0;
+    assert!(message.contains("floor"), "{message}");
+    assert_eq!(tools.replace(message, "MESSAGE"), DESK_TOOLS);
+    let (code, stdout) = run(&here);
+    assert_eq!(code, Some(0), "{stdout}");
     here.check(&["validate", "--deny-warnings", "mcptest.yml", "mcptest"], 0, "3 files: 3 fine\n", "");
 }
 

@@ -35,7 +35,7 @@ fn a_budget_stops_before_it_is_exceeded_and_recordings_stay() {
         assert_eq!(reported["notes"], json!([note]), "{limit:?}");
         assert_eq!(cassettes(&here), ["t/claude/1.json"], "{limit:?}");
         assert_eq!(cassette(&here, "t/claude/1.json")["trace"]["final_response"], LAST);
-        // What was recorded can be judged; what was not is said to be missing, and not to be a matter of the budget.
+        // What was recorded is judged. The rest is reported as missing, not as over budget.
         let (code, reported) = report(&here, &limit);
         assert_eq!(
             (code, rows(&reported)),

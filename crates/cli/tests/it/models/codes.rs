@@ -44,7 +44,7 @@ fn not_offered() -> String {
     err(&run(&here, &["--live"]))
 }
 
-fn said(status: u16, message: &str) -> Answer {
+fn rejected(status: u16, message: &str) -> Answer {
     Answer::status(status, "retry-after: 0\r\n", json!({ "error": { "message": message } }).to_string())
 }
 
@@ -80,10 +80,10 @@ pub(crate) fn provoked() -> Vec<(Code, String)> {
             Code::ModelUnreachable,
             described("m: { provider: anthropic, base_url: \"http://127.0.0.1:1\" }", &["--live"], &[]),
         ),
-        (Code::KeyRejected, answered(|| said(401, "bad key"))),
-        (Code::ModelNotFound, answered(|| said(404, "no such model"))),
-        (Code::ModelOverloaded, answered(|| said(500, "on fire"))),
-        (Code::RequestRejected, answered(|| said(400, "temperature is not supported"))),
+        (Code::KeyRejected, answered(|| rejected(401, "bad key"))),
+        (Code::ModelNotFound, answered(|| rejected(404, "no such model"))),
+        (Code::ModelOverloaded, answered(|| rejected(500, "on fire"))),
+        (Code::RequestRejected, answered(|| rejected(400, "temperature is not supported"))),
         (Code::ModelRedirect, answered(|| Answer::status(301, "location: http://elsewhere.test/\r\n", ""))),
         (Code::UnreadableReply, answered(|| Answer::status(200, "", "<html>"))),
         (Code::ReplyCutOff, answered(paused)),

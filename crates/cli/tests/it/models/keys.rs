@@ -152,8 +152,8 @@ fn keys_reach_their_provider_and_no_file_report_or_stream() {
 fn a_refused_key_is_reported_by_the_name_of_its_variable_even_when_the_provider_repeats_it() {
     let server = Loopback::start(|request, _| match Dialect::of(request) {
         Some(dialect) => {
-            let said = format!("Incorrect API key provided: {} after {}", dialect.key(request), SECRETS[4].1);
-            Answer::status(401, "", json!({ "error": { "message": said } }).to_string())
+            let message = format!("Incorrect API key provided: {} after {}", dialect.key(request), SECRETS[4].1);
+            Answer::status(401, "", json!({ "error": { "message": message } }).to_string())
         }
         None => mcp(request),
     });
@@ -179,8 +179,8 @@ fn a_refused_key_is_reported_by_the_name_of_its_variable_even_when_the_provider_
 #[test]
 fn an_echoed_token_is_redacted_from_the_server_error() {
     let server = Loopback::start(|request, _| {
-        let said = format!("bad token {} of {}", request.header("authorization"), request.header("x-team"));
-        Answer::status(401, "", json!({ "error": said }).to_string())
+        let message = format!("bad token {} of {}", request.header("authorization"), request.header("x-team"));
+        Answer::status(401, "", json!({ "error": message }).to_string())
     });
     let here = guarded(&server.base(), FAILING);
     let (output, all) = everything(&here);
@@ -218,8 +218,8 @@ fn half_a_secret_is_not_shown_where_the_words_of_a_provider_are_cut() {
     let server = Loopback::start(|request, _| match Dialect::of(request) {
         // Wherever the cut falls, it is in the middle of a token, and far into it after 400 characters.
         Some(_) => {
-            let said = format!("______{}", SECRETS[4].1.repeat(60));
-            Answer::status(400, "", json!({ "error": { "message": said } }).to_string())
+            let message = format!("______{}", SECRETS[4].1.repeat(60));
+            Answer::status(400, "", json!({ "error": { "message": message } }).to_string())
         }
         None => mcp(request),
     });

@@ -402,9 +402,9 @@ fn no_secret_and_no_piece_of_one_is_in_anything_that_is_written() {
     let kept = cassette(&here, name);
 
     // What was taken out was there: every secret has a name of its own.
-    let said = kept["trace"]["final_response"].as_str().unwrap();
-    let lines: Vec<&str> = said.lines().collect();
-    assert_eq!(lines.len(), 40, "{said}");
+    let answer = kept["trace"]["final_response"].as_str().unwrap();
+    let lines: Vec<&str> = answer.lines().collect();
+    assert_eq!(lines.len(), 40, "{answer}");
     for (secret, line) in secrets.iter().zip(&lines) {
         let name = if secret.variable.is_empty() {
             format!("[redacted:{}:", secret.kind)
@@ -413,7 +413,7 @@ fn no_secret_and_no_piece_of_one_is_in_anything_that_is_written() {
         };
         assert!(line.contains(&name), "{line} has no {name}");
     }
-    assert_eq!(lines.iter().collect::<BTreeSet<_>>().len(), 40, "different secrets stay different: {said}");
+    assert_eq!(lines.iter().collect::<BTreeSet<_>>().len(), 40, "different secrets stay different: {answer}");
     let keys = kept["trace"]["tool_results"][0]["structured_content"]["keys"].as_object().unwrap();
     assert_eq!(keys.len(), 40, "{keys:?}");
 
@@ -517,8 +517,8 @@ fn no_piece_of_a_secret_is_in_the_last_words_of_a_server() {
         command.envs(known.iter().map(|one| (one.variable, &one.value))).env("PATH", "/usr/bin:/bin");
         let output = finish(command);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
-        let said = std::fs::read_to_string(here.0.join("out.txt")).unwrap();
-        assert!(said.contains("[redacted:"), "{said}");
+        let written = std::fs::read_to_string(here.0.join("out.txt")).unwrap();
+        assert!(written.contains("[redacted:"), "{written}");
         pieces.check_output(&script, &output);
         pieces.check_files(&here);
     }
@@ -527,7 +527,7 @@ fn no_piece_of_a_secret_is_in_the_last_words_of_a_server() {
 /// `script` of util-linux runs a command on a terminal of its own and keeps what was drawn.
 #[cfg(target_os = "linux")]
 #[test]
-#[expect(clippy::print_stderr, reason = "what was not tried is said")]
+#[expect(clippy::print_stderr, reason = "a skipped check is reported")]
 fn no_piece_of_a_secret_is_drawn_on_a_terminal() {
     if !Path::new("/usr/bin/script").exists() {
         eprintln!("skipped: there is no /usr/bin/script");

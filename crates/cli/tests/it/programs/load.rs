@@ -1,5 +1,5 @@
 //! Many runs of a program at once, a recorder that is killed, and a program that does not want to end.
-#![expect(clippy::disallowed_methods, reason = "how many runs there are is said in a variable")]
+#![expect(clippy::disallowed_methods, reason = "an environment variable sets the number of runs")]
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

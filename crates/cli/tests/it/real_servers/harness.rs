@@ -54,7 +54,7 @@ impl Set {
 }
 
 /// Whether `cargo xtask full` runs this, which has installed every agent.
-#[expect(clippy::disallowed_methods, reason = "how much is tested is said in a variable")]
+#[expect(clippy::disallowed_methods, reason = "an environment variable sets how much is tested")]
 fn all_agents() -> bool {
     std::env::var("AGENTS").as_deref() == Ok("all")
 }
@@ -137,7 +137,7 @@ impl Real {
         cassettes
     }
 
-    /// The same for a suite of one run that passes, of which this is said.
+    /// The same for a suite of one run that passes with these checks.
     #[track_caller]
     pub(crate) fn passes(&self, checks: &str) -> Value {
         let stdout = format!("suite.yml\n✓ PASS      test  ORIGIN  {checks}\n\n1 test, 1 run: 1 passed\n");
@@ -182,7 +182,7 @@ pub(crate) fn calls(cassette: &Value) -> Vec<(&str, &str)> {
     calls.iter().map(|call| (call["name"].as_str().unwrap(), call["server"].as_str().unwrap())).collect()
 }
 
-/// What a server said of itself: name, version and negotiated revision.
+/// What a server reported about itself: name, version and negotiated revision.
 pub(crate) fn observed<'a>(cassette: &'a Value, server: &str) -> [&'a str; 3] {
     let observed = &cassette["observed"]["servers"][server];
     [&observed["server"]["name"], &observed["server"]["version"], &observed["protocol"]]

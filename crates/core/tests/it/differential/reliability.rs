@@ -1,4 +1,4 @@
-//! `reliability` in whole numbers, as far as it can be said in whole numbers.
+//! `reliability` in whole numbers, as far as it can be computed in whole numbers.
 
 use mcptest_core::Verdict;
 use serde_json::{Value, json};

@@ -17,7 +17,7 @@ fn canonical(value: &Value) -> String {
 /// The four sub-scores, in the order of [`SUB_SCORES`].
 fn sub_scores(world: &World) -> [f64; 4] {
     let calls = world.calls.len();
-    if calls < 2 && world.said.len() < 2 {
+    if calls < 2 && world.texts.len() < 2 {
         return [1.0; 4];
     }
     let key = |call: &Call| (call.name, call.server, canonical(&call.args));
@@ -32,7 +32,7 @@ fn sub_scores(world: &World) -> [f64; 4] {
     };
     let tools = distinct(world.calls.iter().map(|call| (call.name, "", String::new())).collect());
     let differing = distinct(world.calls.iter().map(key).collect());
-    let texts: Vec<f64> = world.said.iter().flatten().map(|text| text.chars().count() as f64).collect();
+    let texts: Vec<f64> = world.texts.iter().flatten().map(|text| text.chars().count() as f64).collect();
     let mean = texts.iter().sum::<f64>() / texts.len() as f64;
     let variance = texts.iter().map(|length| (length - mean).powi(2)).sum::<f64>() / texts.len() as f64;
     let tokens = world.tokens as f64;

@@ -41,7 +41,7 @@ pub(super) struct Call {
 pub(super) struct World {
     pub(super) calls: Vec<Call>,
     /// The assistant's turns; each is at twice its index among all turns, with a tool message in between.
-    pub(super) said: Vec<Option<String>>,
+    pub(super) texts: Vec<Option<String>>,
     pub(super) stop: &'static str,
     pub(super) tokens: u64,
 }
@@ -134,7 +134,7 @@ impl World {
         }
         let mut world = Self {
             calls,
-            said: Vec::new(),
+            texts: Vec::new(),
             stop: rng.pick(&["completed", "completed", "max_turns", "error"]),
             tokens: rng.pick(&[0, 100, 3_000, 9_000]),
         };
@@ -142,13 +142,13 @@ impl World {
         world
     }
 
-    /// Makes up what the assistant said, in turns that hold all calls. A run that ended by itself has a turn after them.
+    /// Makes up what the assistant texts, in turns that hold all calls. A run that ended by itself has a turn after them.
     fn speak(&mut self, rng: &mut Rng) {
         let last = self.turns_with_calls();
         let ended = self.stop == "completed";
         let turns = last + if ended { 1 } else { rng.below(2) };
         let text = |rng: &mut Rng| rng.maybe(80, |rng| rng.pick(&["", "ok", "done and dusted", "  "]).to_owned());
-        self.said = (0..turns).map(|_| text(rng)).collect();
+        self.texts = (0..turns).map(|_| text(rng)).collect();
     }
 
     /// How many of the assistant's turns it takes to hold all calls.
@@ -158,12 +158,12 @@ impl World {
 
     /// The text of the last message.
     pub(super) fn answer(&self) -> &str {
-        self.said.last().and_then(Option::as_deref).unwrap_or("")
+        self.texts.last().and_then(Option::as_deref).unwrap_or("")
     }
 
     /// The index of the last assistant's turn among all turns.
     pub(super) fn last_turn(&self) -> Option<usize> {
-        self.said.len().checked_sub(1).map(|at| at * 2)
+        self.texts.len().checked_sub(1).map(|at| at * 2)
     }
 
     pub(super) fn envelope(&self, mask: &Mask) -> Value {
@@ -180,7 +180,7 @@ impl World {
         }
         if mask.turns {
             let mut turns = Vec::new();
-            for (at, text) in self.said.iter().enumerate() {
+            for (at, text) in self.texts.iter().enumerate() {
                 if at > 0 {
                     turns.push(json!({ "role": "tool", "content": "result" }));
                 }
@@ -222,7 +222,7 @@ impl World {
             None => other.calls = Self::any(rng, kind).calls,
         }
         if !mask.stop {
-            let may_end = !mask.turns || other.said.len() > other.turns_with_calls();
+            let may_end = !mask.turns || other.texts.len() > other.turns_with_calls();
             other.stop = if may_end && rng.chance(50) { "completed" } else { rng.pick(&["max_turns", "error"]) };
         }
         if !mask.turns {
@@ -230,9 +230,9 @@ impl World {
             other.speak(rng);
             if mask.answer {
                 // The last message was recorded, so there was one.
-                match other.said.last_mut() {
+                match other.texts.last_mut() {
                     Some(last) => *last = Some(answer),
-                    None => other.said.push(Some(answer)),
+                    None => other.texts.push(Some(answer)),
                 }
             }
         }

@@ -90,7 +90,7 @@ impl Held {
         let gates: Vec<GateKind> = found.iter().filter_map(|checked| checked.gate).collect();
         let mut all: Vec<GateKind> = GATES.iter().map(|gate| gate.kind).collect();
         all.sort_by_key(|gate| gates.iter().position(|found| found == gate));
-        assert_eq!(gates, all, "a gate said nothing");
+        assert_eq!(gates, all, "a gate has no result");
         for checked in &found {
             reported(checked);
         }

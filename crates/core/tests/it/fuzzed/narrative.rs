@@ -53,7 +53,7 @@ impl Held {
             }
             claims = found.detail.claims.len();
             let again = gate.evaluate(&trace);
-            assert_eq!(format!("{found:?}"), format!("{again:?}"), "told twice, two answers");
+            assert_eq!(format!("{found:?}"), format!("{again:?}"), "the same message, two results");
         }
         claims
     }

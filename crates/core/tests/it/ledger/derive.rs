@@ -80,7 +80,7 @@ impl Tape {
     }
 
     pub(super) fn says(&mut self, text: Option<&str>, calls: &[(&str, &str, Value)]) -> &mut Self {
-        self.reply(Body::Json { rest: json!({ "choices": [{ "index": 0, "message": said(text, calls), "finish_reason": "stop" }], "usage": { "prompt_tokens": 1, "completion_tokens": 2 } }), parts: BTreeMap::new() })
+        self.reply(Body::Json { rest: json!({ "choices": [{ "index": 0, "message": assistant(text, calls), "finish_reason": "stop" }], "usage": { "prompt_tokens": 1, "completion_tokens": 2 } }), parts: BTreeMap::new() })
     }
 
     pub(super) fn derive(&self) -> Derived {
@@ -88,7 +88,7 @@ impl Tape {
     }
 }
 
-pub(super) fn said(text: Option<&str>, calls: &[(&str, &str, Value)]) -> Value {
+pub(super) fn assistant(text: Option<&str>, calls: &[(&str, &str, Value)]) -> Value {
     let call = |(id, name, args): &(&str, &str, Value)| json!({ "id": id, "type": "function", "function": { "name": name, "arguments": args.to_string() } });
     json!({ "role": "assistant", "content": text, "tool_calls": calls.iter().map(call).collect::<Vec<_>>() })
 }
@@ -131,7 +131,7 @@ fn a_call_that_was_made_while_the_reply_still_streamed_is_joined() {
     let args = json!({ "order": 7 });
     let reply = [("a", "shop__refund", args)];
     tape.says(None, &reply);
-    tape.ask(json!([user("go"), said(None, &reply), tool("a", "done")])).says(Some("ok"), &[]);
+    tape.ask(json!([user("go"), assistant(None, &reply), tool("a", "done")])).says(Some("ok"), &[]);
     let derived = tape.derive();
     assert_eq!(calls(&derived), [("refund".to_owned(), Some(Witness::Both), None)]);
     assert_eq!(derived.trace.final_response.as_deref(), Some("ok"));
@@ -145,7 +145,8 @@ fn a_repetition_is_not_taken_for_a_call_that_was_refused() {
     tape.ask(json!([user("go")])).says(None, &reply);
     tape.call(1, "refund", json!({ "order": 7 })).answer(1, "busy");
     tape.call(2, "refund", json!({ "order": 7 })).answer(2, "done");
-    tape.ask(json!([user("go"), said(None, &reply), tool("a", "done"), tool("b", "denied")])).says(Some("ok"), &[]);
+    tape.ask(json!([user("go"), assistant(None, &reply), tool("a", "done"), tool("b", "denied")]))
+        .says(Some("ok"), &[]);
     let derived = tape.derive();
     let expected = [
         ("refund".to_owned(), Some(Witness::Both), None),
@@ -164,7 +165,7 @@ fn a_result_that_the_program_changed_is_marked() {
     let reply = [("a", "shop__refund", json!({}))];
     tape.ask(json!([user("go")])).says(None, &reply);
     tape.call(1, "refund", json!({})).answer(1, "order 7 was not found");
-    tape.ask(json!([user("go"), said(None, &reply), tool("a", "refunded")])).says(Some("ok"), &[]);
+    tape.ask(json!([user("go"), assistant(None, &reply), tool("a", "refunded")])).says(Some("ok"), &[]);
     assert_eq!(tape.derive().trace.result(0).unwrap().shown, Some(Shown::Differs));
 }
 
@@ -215,7 +216,7 @@ fn a_tool_of_the_program_with_the_name_of_a_server_tool_is_its_own() {
     let body = |messages: Value| json!({ "messages": messages, "tools": tools });
     let reply = [("a", "refund", json!({}))];
     tape.ask_with(Interface::OpenaiChat, body(json!([user("go")]))).says(None, &reply);
-    tape.ask_with(Interface::OpenaiChat, body(json!([user("go"), said(None, &reply), tool("a", "fine")])));
+    tape.ask_with(Interface::OpenaiChat, body(json!([user("go"), assistant(None, &reply), tool("a", "fine")])));
     tape.says(Some("ok"), &[]);
     let derived = tape.derive();
     assert_eq!(calls(&derived), [("refund".to_owned(), Some(Witness::Model), None)]);
@@ -227,9 +228,15 @@ fn a_client_that_rewrites_old_messages_still_continues_its_conversation() {
     let mut tape = Tape::new();
     let (first, second) = ([("a", "own", json!({}))], [("b", "own", json!({}))]);
     tape.ask(json!([user("go")])).says(None, &first);
-    tape.ask(json!([user("go"), said(None, &first), tool("a", "one")])).says(None, &second);
+    tape.ask(json!([user("go"), assistant(None, &first), tool("a", "one")])).says(None, &second);
     // The first answer was cleared to save room.
-    let last = json!([user("go"), said(None, &first), tool("a", "[cleared]"), said(None, &second), tool("b", "two")]);
+    let last = json!([
+        user("go"),
+        assistant(None, &first),
+        tool("a", "[cleared]"),
+        assistant(None, &second),
+        tool("b", "two")
+    ]);
     tape.ask(last).says(Some("ok"), &[]);
     let trace = tape.derive().trace;
     let texts: Vec<_> =

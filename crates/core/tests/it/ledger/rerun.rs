@@ -1,4 +1,4 @@
-//! A program that runs again: what is recognized, what is a divergence, and what it is told.
+//! A program that runs again: what is recognized, what is a divergence, and the message about it.
 
 use mcptest_core::ledger::rerun::{Ignore, McpEnd, ModelAnswer, Rerun, RerunRequest, Step};
 use mcptest_core::ledger::{Body, End, Entry, Interface, Ledger, Mcp, Message, Part, Request, Response, Side, What};
@@ -6,7 +6,7 @@ use mcptest_core::redact::Redactor;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::derive::{Tape, said, tool, user};
+use super::derive::{Tape, assistant, tool, user};
 
 /// A question, a call of `find`, a call of `refund`, and the end.
 fn recorded() -> Ledger {
@@ -14,8 +14,8 @@ fn recorded() -> Ledger {
     let find = ("c1", "shop__find", json!({ "order": 7 }));
     let refund = ("c2", "shop__refund", json!({ "order": 7, "cents": 250 }));
     let first = vec![user("refund order 7")];
-    let second = [first.clone(), vec![said(None, std::slice::from_ref(&find)), tool("c1", "2.50")]].concat();
-    let third = [second.clone(), vec![said(None, std::slice::from_ref(&refund)), tool("c2", "ok")]].concat();
+    let second = [first.clone(), vec![assistant(None, std::slice::from_ref(&find)), tool("c1", "2.50")]].concat();
+    let third = [second.clone(), vec![assistant(None, std::slice::from_ref(&refund)), tool("c2", "ok")]].concat();
     tape.ask(json!(first)).says(None, &[find]);
     tape.call(1, "find", json!({ "order": 7 })).answer(1, "2.50");
     tape.ask(json!(second)).says(None, &[refund]);
@@ -121,7 +121,7 @@ fn the_same_requests_are_all_answered_and_happened_as_recorded() {
 
 #[test]
 fn a_renamed_argument_is_reported_with_its_path() {
-    let told = diverged(&recorded(), |message| {
+    let message = diverged(&recorded(), |message| {
         if let Some(Value::Object(args)) = message.pointer_mut("/params/arguments")
             && let Some(cents) = args.remove("cents")
         {
@@ -131,12 +131,12 @@ fn a_renamed_argument_is_reported_with_its_path() {
     });
     let expected = "`tools/call refund` of server `shop` is not what was recorded\n\
                     /arguments/cents is now /arguments/amount, with the same value";
-    assert_eq!(told, expected);
+    assert_eq!(message, expected);
 }
 
 #[test]
 fn a_changed_prompt_is_reported_with_both_texts() {
-    let told = diverged(&recorded(), |message| {
+    let message = diverged(&recorded(), |message| {
         if let Some(text) = message.pointer_mut("/messages/0/content") {
             *text = json!("refund order 8");
         }
@@ -145,7 +145,7 @@ fn a_changed_prompt_is_reported_with_both_texts() {
     let expected = "model request 1 of 3 (POST /v1/x) is not what was recorded\n\
                     first difference: /messages/0/content\n  \
                     recorded: \"refund order 7\"\n  now:      \"refund order 8\"";
-    assert_eq!(told, expected);
+    assert_eq!(message, expected);
 }
 
 #[test]
@@ -161,10 +161,10 @@ fn a_missing_request_is_a_divergence() {
         diverged(&recorded(), |message| !is_last(message)),
         "model request 3 of 3 (POST /v1/x) was recorded, and the program no longer makes it"
     );
-    let told = diverged(&recorded(), |_| false);
+    let message = diverged(&recorded(), |_| false);
     let expected =
         "the program no longer makes 5 recorded requests, the first of them model request 1 of 3 (POST /v1/x)";
-    assert_eq!(told, expected);
+    assert_eq!(message, expected);
 }
 
 #[test]
@@ -175,11 +175,11 @@ fn a_request_that_comes_too_often_is_a_divergence() {
     let call = json!({ "id": 9, "method": "tools/call", "params": { "name": "find", "arguments": { "order": 7 } } });
     let asked = rerun.mcp("shop", &call).unwrap();
     assert_eq!(outcome(&rerun.take(&asked)), "diverged");
-    let told = "`tools/call find` of server `shop` was made once more than in the recording, where it was made once";
-    assert_eq!(rerun.diverged(), Some(told));
+    let message = "`tools/call find` of server `shop` was made once more than in the recording, where it was made once";
+    assert_eq!(rerun.diverged(), Some(message));
     // The first reason stays.
     assert_eq!(play(&mut rerun, &ledger, |_| true), Some("diverged"));
-    assert_eq!(rerun.diverged(), Some(told));
+    assert_eq!(rerun.diverged(), Some(message));
 }
 
 #[test]
@@ -221,9 +221,9 @@ fn equal_requests_are_answered_in_recorded_order() {
     let asked = once.model(requests[0].clone());
     once.take(&asked);
     once.finish();
-    let told = "model request 2 of 2 (POST /v1/x) was recorded, and the program no longer makes it\n\
+    let message = "model request 2 of 2 (POST /v1/x) was recorded, and the program no longer makes it\n\
                 it was recorded as a retry: HTTP status 529 answered the same request before it";
-    assert_eq!(once.diverged(), Some(told));
+    assert_eq!(once.diverged(), Some(message));
 }
 
 #[test]
@@ -240,13 +240,13 @@ fn questions_on_the_side_may_be_missing() {
     let happened = rerun.happened(None);
     assert_eq!(happened.entries.len(), ledger.entries.len() - 2);
     // RerunRequest differently, it is something else.
-    let told = diverged(&ledger, |message| {
+    let message = diverged(&ledger, |message| {
         if message.get("model") == Some(&json!("small")) {
             message["model"] = json!("large");
         }
         true
     });
-    assert!(told.contains("first difference: /model\n  recorded: \"small\"\n  now:      \"large\""), "{told}");
+    assert!(message.contains("first difference: /model\n  recorded: \"small\"\n  now:      \"large\""), "{message}");
 }
 
 #[test]
@@ -328,8 +328,11 @@ fn secrets_are_compared_by_name_and_never_shown() {
     let mut other = rerun(&ledger);
     other.redact(secret("opensesame-2"));
     assert_eq!(play(&mut other, &with("x opensesame-2"), |_| true), Some("diverged"));
-    let told = other.diverged().unwrap();
-    assert!(told.contains("recorded: \"[redacted:SHOP_TOKEN]\"\n  now:      \"x [redacted:SHOP_TOKEN]\""), "{told}");
+    let message = other.diverged().unwrap();
+    assert!(
+        message.contains("recorded: \"[redacted:SHOP_TOKEN]\"\n  now:      \"x [redacted:SHOP_TOKEN]\""),
+        "{message}"
+    );
 }
 
 #[test]

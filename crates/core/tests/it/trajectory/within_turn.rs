@@ -118,26 +118,26 @@ fn an_unknown_turn_is_unassessable_where_it_decides() {
         (Verdict::Unassessable, vec![format!("trajectory.passed: not assessable: {why}")])
     };
     for mode in [MatchMode::Strict, MatchMode::Subsequence] {
-        let said = |trace: Value| judged(&evaluated(mode, by_name(&["a", "b"]), trace));
-        assert_eq!(said(json!([[null, "b"], [null, "a"]])), why(0, "b"), "{mode}");
-        assert_eq!(said(json!([[1, "b"], [null, "a"]])), why(1, "a"), "{mode}");
+        let outcome = |trace: Value| judged(&evaluated(mode, by_name(&["a", "b"]), trace));
+        assert_eq!(outcome(json!([[null, "b"], [null, "a"]])), why(0, "b"), "{mode}");
+        assert_eq!(outcome(json!([[1, "b"], [null, "a"]])), why(1, "a"), "{mode}");
         // In order they fit regardless of the turns, and no turn makes up for a missing call.
-        assert_eq!(said(json!([[null, "a"], [null, "b"]])).0, Verdict::Pass, "{mode}");
-        assert_eq!(said(json!([[null, "b"], [null, "x"]])).0, Verdict::Fail, "{mode}");
-        assert_eq!(said(json!([[null, "b"]])).0, Verdict::Fail, "{mode}");
+        assert_eq!(outcome(json!([[null, "a"], [null, "b"]])).0, Verdict::Pass, "{mode}");
+        assert_eq!(outcome(json!([[null, "b"], [null, "x"]])).0, Verdict::Fail, "{mode}");
+        assert_eq!(outcome(json!([[null, "b"]])).0, Verdict::Fail, "{mode}");
     }
 }
 
 #[test]
 fn unrecorded_arguments_are_the_reason_where_the_turns_are_not() {
     let calls = json!([{ "name": "a", "args": { "exact": { "x": 1 } } }, { "name": "b" }]);
-    let said = |trace: Value| judged(&evaluated(MatchMode::Strict, calls.clone(), trace)).1;
+    let failures = |trace: Value| judged(&evaluated(MatchMode::Strict, calls.clone(), trace)).1;
     assert_eq!(
-        said(json!([[null, "a", null], [null, "b", {}]])),
+        failures(json!([[null, "a", null], [null, "b", {}]])),
         ["trajectory.passed: not assessable: tool_calls[0] (a) may match calls[0], but its args were not recorded"]
     );
     assert_eq!(
-        said(json!([[null, "b", {}], [null, "a", null]])),
+        failures(json!([[null, "b", {}], [null, "a", null]])),
         [
             "trajectory.passed: not assessable: tool_calls[0] (b) has no recorded turn, so which calls share a turn is unknown"
         ]
@@ -148,13 +148,13 @@ fn unrecorded_arguments_are_the_reason_where_the_turns_are_not() {
 fn any_order_is_rejected_in_modes_without_order() {
     for mode in MODES {
         let params = TrajectoryParams { within_turn: WithinTurn::AnyOrder, ..params(mode, by_name(&["a"])) };
-        let said = TrajectoryGate::new(params).map(drop).map_err(|problems| problems.to_string());
+        let built = TrajectoryGate::new(params).map(drop).map_err(|problems| problems.to_string());
         let refusal = format!(
             "/within_turn: `within_turn: any_order` cannot be used with mode `{mode}` \
              (hint: remove it: this mode accepts calls in any order)"
         );
         let has_order = matches!(mode, MatchMode::Strict | MatchMode::Subsequence);
-        assert_eq!(said, if has_order { Ok(()) } else { Err(refusal) });
+        assert_eq!(built, if has_order { Ok(()) } else { Err(refusal) });
     }
 }
 

@@ -52,8 +52,8 @@ impl Mock {
     pub(crate) async fn start(faults: &[&str]) -> Self {
         let source = Source::new("tools.yml", TOOLS);
         let loaded = load(&source);
-        let said: String = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
-        let spec = loaded.value.unwrap_or_else(|| panic!("{said}"));
+        let rendered: String = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
+        let spec = loaded.value.unwrap_or_else(|| panic!("{rendered}"));
         let tools: Vec<&str> = spec.tools.iter().map(|tool| tool.name.as_str()).collect();
         let server = Arc::new(Server::new(spec.clone(), Faults::read(faults, &tools).unwrap()));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -161,8 +161,8 @@ async fn calls_at_the_same_time_get_their_own_replies() {
         let start = Instant::now();
         let one = |number: usize| call(&connection, "say", json!({ "what": number.to_string() }));
         let results = tokio::join!(one(0), one(1), one(2), one(3), one(4), one(5), one(6), one(7));
-        let said = |number: usize| says(&format!("you said {number}"));
-        let expected = (said(0), said(1), said(2), said(3), said(4), said(5), said(6), said(7));
+        let answer = |number: usize| says(&format!("you said {number}"));
+        let expected = (answer(0), answer(1), answer(2), answer(3), answer(4), answer(5), answer(6), answer(7));
         assert_eq!(results, expected);
         let took = start.elapsed();
         assert!(took >= Duration::from_millis(300) && took < Duration::from_millis(1500), "{took:?}");

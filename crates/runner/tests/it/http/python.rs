@@ -87,17 +87,17 @@ async fn a_request_of_a_python_server_during_a_call_is_declined_and_the_call_con
         let (_child, port) = start(&interpreter, "stream").await;
         let remote = Remote::new(format!("http://127.0.0.1:{port}/mcp"), Protocol::Legacy);
         let connection = remote.open().await;
-        let said = "decline, mcptest does not offer `sampling/createMessage`, mcptest does not offer `roots/list`";
+        let expected = "decline, mcptest does not offer `sampling/createMessage`, mcptest does not offer `roots/list`";
         let asked = call(&connection, "ask", json!({})).await;
-        assert_eq!((asked.is_error, text(&asked).as_str()), (Some(false), said), "{set}");
+        assert_eq!((asked.is_error, text(&asked).as_str()), (Some(false), expected), "{set}");
         within(connection.close()).await;
     }
     // The newer era has no way to ask in the middle of a call, and the server says so.
     let Some(interpreter) = interpreter("time") else { return };
     let (_child, port) = start(&interpreter, "stream").await;
     let connection = Remote::new(format!("http://127.0.0.1:{port}/mcp"), Protocol::Modern).open().await;
-    let said =
+    let expected =
         "Cannot send 'elicitation/create': this transport context has no back-channel for server-initiated requests.";
-    assert_eq!(call(&connection, "ask", json!({})).await, fails(ErrorKind::Jsonrpc, Some(-32600), said));
+    assert_eq!(call(&connection, "ask", json!({})).await, fails(ErrorKind::Jsonrpc, Some(-32600), expected));
     within(connection.close()).await;
 }

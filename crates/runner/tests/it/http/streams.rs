@@ -251,7 +251,7 @@ async fn a_server_that_never_answers_the_stream_request_costs_little_time() {
     assert!(start.elapsed() < Duration::from_millis(1500), "{:?}", start.elapsed());
 }
 
-/// What is said of an address that refuses messages like this, and opens this stream.
+/// The message about an address that refuses messages like this, and opens this stream.
 async fn refusing(status: &'static str, body: &'static str, opens: &'static str, protocol: Protocol) -> String {
     let server = Scripted::start(move |request| {
         if asks_for_a_stream(request) {

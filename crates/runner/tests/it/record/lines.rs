@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 
-use super::{Proxy, call, modern, request, said};
+use super::{Proxy, call, modern, request, text_result};
 use crate::fake::{Fake, MEMORY, within};
 use crate::http::mock::Mock;
 use crate::http::scripted::{Answer, Scripted, http, stream};
@@ -119,7 +119,7 @@ async fn a_client_that_closes_half_still_gets_its_replies() {
     shim.ask(&hello()).await;
     shim.send(&format!("{}\n", call(1, "wait", json!({ "seconds": 3, "words": "late" })))).await;
     shim.0.get_mut().shutdown().await.unwrap();
-    assert_eq!(shim.rest().await.parse::<Value>().unwrap(), said(1, "late"));
+    assert_eq!(shim.rest().await.parse::<Value>().unwrap(), text_result(1, "late"));
     fake.is_gone().await;
     let entries = proxy.finish().await;
     assert_eq!(entries[3], "0 < result #1 late");
@@ -161,8 +161,11 @@ async fn messages_too_large_to_keep_are_forwarded() {
     let fake = Fake::new("legacy");
     let proxy = Proxy::before(&fake).await;
     let mut shim = Shim::connect(&proxy).await;
-    assert_eq!(shim.ask(&call(1, "counts", json!({ "words": "x".repeat(SIZE) }))).await, said(1, &SIZE.to_string()));
-    assert!(shim.ask(&call(2, "large", json!({ "bytes": SIZE }))).await == said(2, &"x".repeat(SIZE)));
+    assert_eq!(
+        shim.ask(&call(1, "counts", json!({ "words": "x".repeat(SIZE) }))).await,
+        text_result(1, &SIZE.to_string())
+    );
+    assert!(shim.ask(&call(2, "large", json!({ "bytes": SIZE }))).await == text_result(2, &"x".repeat(SIZE)));
     let entries = proxy.finish().await;
     let large = entries.iter().filter(|entry| entry.contains("unread 16")).count();
     assert_eq!((entries.len(), large), (5, 2), "{entries:#?}");
@@ -177,7 +180,7 @@ async fn a_server_at_a_url_is_reached_in_both_eras() {
     shim.send(GREETING).await;
     let list = shim.ask(&request("l", "tools/list", json!({}))).await;
     assert_eq!((&list["id"], &list["result"]["tools"][1]["name"]), (&json!("l"), &json!("größe")));
-    assert_eq!(shim.ask(&call(0, "say", json!({ "what": "hi" }))).await, said(0, "you said hi"));
+    assert_eq!(shim.ask(&call(0, "say", json!({ "what": "hi" }))).await, text_result(0, "you said hi"));
     drop(shim);
     let mut shim = Shim::connect(&proxy).await;
     let mut list = modern(1, "", json!({}));

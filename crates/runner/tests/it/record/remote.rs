@@ -7,7 +7,7 @@ use mcptest_runner::mcp::{Connection, Endpoint, MAX_LINE, Target};
 use mcptest_runner::process::Processes;
 use serde_json::{Value, json};
 
-use super::{Answer as Read, Proxy, Raw, Stream, call, modern, read, request, said};
+use super::{Answer as Read, Proxy, Raw, Stream, call, modern, read, request, text_result};
 use crate::fake::{MEMORY, plain, says, within};
 use crate::http::mock::Mock;
 use crate::http::scripted::{Answer, Scripted, http, result, stream};
@@ -176,7 +176,7 @@ async fn messages_too_large_to_keep_are_forwarded() {
     .await;
     let proxy = Proxy::in_front_of(server.address).await;
     let client = Raw::new(&proxy.url);
-    let expected = said(1, &"x".repeat(SIZE));
+    let expected = text_result(1, &"x".repeat(SIZE));
     for (method, words) in [("whole", "y".repeat(SIZE)), ("streamed", String::new())] {
         let answer = client.post(&request(1, method, json!({ "words": words }))).await;
         assert!(answer.messages == [expected.clone()], "{method}");

@@ -12,7 +12,7 @@ use mcptest_runner::record::Player;
 use serde_json::{Value, json};
 
 use super::lines::{GREETING, Shim, hello};
-use super::{Answer, Proxy, Raw, Stream, call, modern, read, said};
+use super::{Answer, Proxy, Raw, Stream, call, modern, read, text_result};
 use crate::fake::{Fake, within};
 use crate::http::scripted::{Scripted, http};
 
@@ -73,7 +73,7 @@ fn asking() -> Vec<Value> {
         ),
         got(&json!({ "jsonrpc": "2.0", "id": "q", "method": "roots/list" })),
         sent(&json!({ "jsonrpc": "2.0", "id": "q", "result": { "roots": [] } })),
-        got(&said(7, "hi")),
+        got(&text_result(7, "hi")),
     ])
 }
 
@@ -100,7 +100,7 @@ async fn recorded_notifications_and_requests_within_a_call_are_repeated() {
     assert_eq!(stream.next().await, Some(report()));
     assert_eq!(stream.next().await, Some(json!({ "jsonrpc": "2.0", "id": "q", "method": "roots/list" })));
     assert_eq!(client.post(&json!({ "jsonrpc": "2.0", "id": "q", "result": { "roots": [] } })).await.status, 202);
-    assert_eq!(stream.next().await, Some(said(21, "hi")));
+    assert_eq!(stream.next().await, Some(text_result(21, "hi")));
     assert_eq!(stream.next().await, None);
     assert_eq!((player.finish(), player.divergence()), (Vec::new(), None));
     assert_eq!(player.happened(None), ledger(&asking()));
@@ -117,18 +117,18 @@ async fn a_shim_gets_the_same() {
     assert_eq!(shim.ask(&asks()).await, report());
     assert_eq!(shim.message().await["method"], "roots/list");
     let last = shim.ask(&json!({ "jsonrpc": "2.0", "id": "q", "result": { "roots": [] } })).await;
-    assert_eq!(last, said(21, "hi"));
+    assert_eq!(last, text_result(21, "hi"));
     player.finish();
     assert_eq!(player.divergence(), None);
 }
 
 #[tokio::test]
 async fn clients_without_a_session_are_answered_too() {
-    let player = player(&[sent(&modern(1, "echo", json!({ "text": "hi" }))), got(&said(1, "hi"))]);
+    let player = player(&[sent(&modern(1, "echo", json!({ "text": "hi" }))), got(&text_result(1, "hi"))]);
     let proxy = Proxy::rerun(&player).await;
     let client = Raw::new(&proxy.url);
     let answer = client.post(&modern("x", "echo", json!({ "text": "hi" }))).await;
-    assert_eq!(answer, Answer { status: 200, messages: vec![said("x", "hi")], is_stream: false });
+    assert_eq!(answer, Answer { status: 200, messages: vec![text_result("x", "hi")], is_stream: false });
     player.finish();
     assert_eq!(player.divergence(), None);
 }
@@ -142,7 +142,7 @@ async fn an_error_has_the_status_that_it_had() {
             Some("bad") => ("400 Bad Request", reply.to_string()),
             Some("gone") => ("404 Not Found", reply.to_string()),
             Some("plain") => ("403 Forbidden", "no".to_owned()),
-            _ => ("200 OK", said(request.body["id"].clone(), "fine").to_string()),
+            _ => ("200 OK", text_result(request.body["id"].clone(), "fine").to_string()),
         };
         let kind = if body == "no" { "text/plain" } else { "application/json" };
         http(status, &format!("Content-Type: {kind}\r\n"), body.as_bytes())
@@ -189,21 +189,21 @@ async fn a_recorded_exit_of_a_server_is_repeated() {
 
 #[tokio::test]
 async fn an_unrecorded_request_and_everything_after_it_is_rejected() {
-    let player = player(&opened(vec![sent(&call(1, "echo", json!({ "text": "hi" }))), got(&said(1, "hi"))]));
+    let player = player(&opened(vec![sent(&call(1, "echo", json!({ "text": "hi" }))), got(&text_result(1, "hi"))]));
     let proxy = Proxy::rerun(&player).await;
     let mut client = Raw::new(&proxy.url);
     client.initialize().await;
     let refused = client.post(&call(2, "echo", json!({ "text": "ho" }))).await;
     assert_eq!(refused.status, 400);
-    let told = "mcptest: the program diverged from its recording: `tools/call echo` of server `fake` is not what was \
+    let message = "mcptest: the program diverged from its recording: `tools/call echo` of server `fake` is not what was \
                 recorded";
-    assert_eq!(refused.messages[0]["error"]["message"], told);
+    assert_eq!(refused.messages[0]["error"]["message"], message);
     within(player.diverged()).await;
     let why = player.divergence().unwrap();
     assert!(why.ends_with("first difference: /arguments/text\n  recorded: \"hi\"\n  now:      \"ho\""), "{why}");
     assert_eq!(client.post(&call(3, "echo", json!({ "text": "hi" }))).await.status, 400);
     let mut shim = Shim::connect(&proxy).await;
-    assert_eq!(shim.ask(&call(3, "echo", json!({ "text": "hi" }))).await["error"]["message"], told);
+    assert_eq!(shim.ask(&call(3, "echo", json!({ "text": "hi" }))).await["error"]["message"], message);
 }
 
 /// A request to the model and its response.
@@ -288,9 +288,9 @@ async fn a_request_waits_for_those_that_were_answered_before_it() {
     let alone = self::player(&entries);
     let proxy = Proxy::rerun(&alone).await;
     assert_eq!(ask(&proxy, "second").await.status().as_u16(), 400);
-    let told = "model request 2 of 2 (POST /v1/chat/completions) came before model request 1 of 2 (POST \
+    let message = "model request 2 of 2 (POST /v1/chat/completions) came before model request 1 of 2 (POST \
                 /v1/chat/completions); in the recording it came after";
-    assert_eq!(alone.divergence().as_deref(), Some(told));
+    assert_eq!(alone.divergence().as_deref(), Some(message));
 }
 
 #[tokio::test]
@@ -321,8 +321,9 @@ async fn restarted_servers_get_only_recorded_messages() {
     client.initialize().await;
     assert_eq!(client.post(&call(2, "echo", json!({ "words": "hi" }))).await, first);
     assert_eq!(client.post(&call(3, "echo", json!({ "words": "ho" }))).await.status, 400);
-    let told = "`tools/call echo` of server `fake` was not recorded, and no recorded request that is left is like it";
-    assert_eq!(player.divergence().as_deref(), Some(told));
+    let message =
+        "`tools/call echo` of server `fake` was not recorded, and no recorded request that is left is like it";
+    assert_eq!(player.divergence().as_deref(), Some(message));
     let seen = live.finish().await;
     assert_eq!(seen.iter().filter(|line| line.contains("tools/call")).count(), 1, "{seen:#?}");
     fake.is_gone().await;

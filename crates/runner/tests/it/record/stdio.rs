@@ -6,7 +6,7 @@ use mcptest_core::ledger::{Message, What};
 use mcptest_runner::mcp::MAX_LINE;
 use serde_json::{Value, json};
 
-use super::{Answer, Proxy, Raw, Stream, call, modern, read, request, said};
+use super::{Answer, Proxy, Raw, Stream, call, modern, read, request, text_result};
 use crate::fake::{Fake, MEMORY, within};
 use crate::http::until;
 
@@ -41,7 +41,7 @@ async fn a_session_is_a_child_and_ends_with_it() {
     let client = client(&proxy).await;
     let list = client.post(&request("l", "tools/list", json!({}))).await;
     assert_eq!((list.status, &list.messages[0]["result"]["tools"][0]["x-other"]), (200, &json!([1])));
-    assert_eq!(client.post(&call(1, "echo", json!({ "words": "hé" }))).await, whole(200, said(1, "hé")));
+    assert_eq!(client.post(&call(1, "echo", json!({ "words": "hé" }))).await, whole(200, text_result(1, "hé")));
     let error = json!({ "code": -32602, "message": "Unknown tool: refuses", "data": { "x": 1 } });
     assert_eq!(
         client.post(&call(2, "refuses", json!({}))).await,
@@ -80,7 +80,7 @@ async fn messages_before_a_reply_make_it_a_stream() {
         let params = json!({ "progressToken": "t", "progress": step });
         json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params })
     };
-    assert_eq!(client.post(&asked).await, streamed(vec![progress(0), progress(1), said(1, "done")]));
+    assert_eq!(client.post(&asked).await, streamed(vec![progress(0), progress(1), text_result(1, "done")]));
     assert_eq!(
         proxy.finish().await,
         after_opening(&[
@@ -107,7 +107,7 @@ async fn server_requests_are_answered_by_the_client() {
         assert_eq!(client.post(&answer).await, Answer { status: 202, messages: vec![], is_stream: false });
     }
     let text = r#"{"q0": {"n": 0}, "q1": {"n": 1}, "q2": {"n": 2}, "q3": {"n": 3}}"#;
-    assert_eq!((stream.next().await, stream.next().await), (Some(said(1, text)), None));
+    assert_eq!((stream.next().await, stream.next().await), (Some(text_result(1, text)), None));
     let entries = proxy.finish().await;
     let asked = entries.iter().find(|entry| entry.contains("sampling"));
     assert_eq!(asked.map(String::as_str), Some("0 < sampling/createMessage #\"q2\" (3)"));
@@ -121,10 +121,10 @@ async fn unrelated_messages_go_to_the_stream_of_the_session() {
     let client = client(&proxy).await;
     let changed = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
     // Kept until there is a stream.
-    assert_eq!(client.post(&call(1, "notifies", json!({}))).await.messages, [said(1, "done")]);
+    assert_eq!(client.post(&call(1, "notifies", json!({}))).await.messages, [text_result(1, "done")]);
     let mut stream = Stream::new(within(client.request("GET").send()).await.unwrap());
     assert_eq!(stream.next().await, Some(changed.clone()));
-    assert_eq!(client.post(&call(2, "notifies", json!({}))).await.messages, [said(2, "done")]);
+    assert_eq!(client.post(&call(2, "notifies", json!({}))).await.messages, [text_result(2, "done")]);
     assert_eq!(stream.next().await, Some(changed));
     assert_eq!(within(client.request("DELETE").send()).await.unwrap().status(), 200);
     assert_eq!(stream.next().await, None);
@@ -145,7 +145,7 @@ async fn a_client_with_a_session_cancels_by_a_message_and_not_by_leaving() {
     assert_eq!(client.post(&cancel).await.status, 202);
     tokio::time::sleep(Duration::from_millis(400)).await;
     let cancelled = client.post(&call(2, "cancelled", json!({}))).await;
-    assert_eq!(cancelled.messages, [said(2, r#"[{"reason": "late", "requestId": 7}]"#)]);
+    assert_eq!(cancelled.messages, [text_result(2, r#"[{"reason": "late", "requestId": 7}]"#)]);
     // The reply came although nobody waited for it.
     let entries = proxy.finish().await;
     assert_eq!(entries[5], "0 < result #1 waited (3)");
@@ -159,16 +159,16 @@ async fn a_client_without_a_session_cancels_by_leaving() {
     let wait = modern(5, "wait", json!({ "seconds": 20 }));
     let left = tokio::time::timeout(Duration::from_millis(500), client.send(&wait)).await;
     assert!(left.is_err());
-    let mut said = String::new();
+    let mut text_result = String::new();
     for id in 100..150 {
         let cancelled = client.post(&modern(id, "cancelled", json!({}))).await;
-        said = cancelled.messages[0]["result"]["content"][0]["text"].as_str().unwrap().to_owned();
-        if said != "[]" {
+        text_result = cancelled.messages[0]["result"]["content"][0]["text"].as_str().unwrap().to_owned();
+        if text_result != "[]" {
             break;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    assert_eq!(said, r#"[{"reason": "the client closed the connection", "requestId": 5}]"#);
+    assert_eq!(text_result, r#"[{"reason": "the client closed the connection", "requestId": 5}]"#);
     let entries = proxy.finish().await;
     assert_eq!(entries[0], "0 > tools/call #5");
     assert!(entries.contains(&"0 > end: the program closed the connection (0)".to_owned()), "{entries:#?}");
@@ -187,10 +187,10 @@ async fn clients_without_a_session_share_a_child_and_may_use_the_same_ids() {
         (client.post(&second).await, client.post(&third).await)
     };
     let (one, (two, three)) = tokio::join!(client.post(&first), both);
-    assert_eq!(one, whole(200, said(1, "first")));
+    assert_eq!(one, whole(200, text_result(1, "first")));
     let progress = json!({ "progressToken": 0, "progress": 0 });
     let progress = json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": progress });
-    assert_eq!(two, streamed(vec![progress, said(1, "done")]));
+    assert_eq!(two, streamed(vec![progress, text_result(1, "done")]));
     let meta: Value = three.messages[0]["result"]["content"][0]["text"].as_str().unwrap().parse().unwrap();
     assert_eq!((&three.messages[0]["id"], &meta["progressToken"]), (&json!(1), &json!("mcptest-2")));
     assert_eq!(fake.left().len(), 1);
@@ -267,7 +267,7 @@ async fn a_client_that_probes_the_era_first_keeps_its_child() {
     assert_eq!((refused.status, &refused.messages[0]["error"]["code"]), (200, &json!(-32601)));
     client.initialize().await;
     assert_eq!(fake.left().len(), 1);
-    assert_eq!(client.post(&call(1, "echo", json!({ "words": "hi" }))).await.messages, [said(1, "hi")]);
+    assert_eq!(client.post(&call(1, "echo", json!({ "words": "hi" }))).await.messages, [text_result(1, "hi")]);
     // Two sessions are two children.
     let mut other = Raw::new(&proxy.url);
     other.initialize().await;
@@ -281,7 +281,7 @@ async fn invalid_messages_are_recorded_and_not_forwarded() {
     let fake = Fake::new("banner");
     let proxy = Proxy::before(&fake).await;
     let client = client(&proxy).await;
-    assert_eq!(client.post(&call(1, "echo", json!({ "words": "hi" }))).await, whole(200, said(1, "hi")));
+    assert_eq!(client.post(&call(1, "echo", json!({ "words": "hi" }))).await, whole(200, text_result(1, "hi")));
     let answer = client.post(&call(2, "duplicate-key", json!({}))).await;
     assert_eq!(answer.messages[0]["id"], 2);
     let mut entries = proxy.finish().await;
@@ -299,9 +299,9 @@ async fn messages_too_large_to_keep_are_forwarded() {
     let proxy = Proxy::before(&fake).await;
     let client = client(&proxy).await;
     let counts = client.post(&call(1, "counts", json!({ "words": "x".repeat(SIZE) }))).await;
-    assert_eq!(counts.messages, [said(1, &SIZE.to_string())]);
+    assert_eq!(counts.messages, [text_result(1, &SIZE.to_string())]);
     let large = client.post(&call(2, "large", json!({ "bytes": SIZE }))).await;
-    assert!(large == whole(200, said(2, &"x".repeat(SIZE))));
+    assert!(large == whole(200, text_result(2, &"x".repeat(SIZE))));
     let ledger = proxy.ledger().await;
     let unread: Vec<u64> = ledger
         .entries

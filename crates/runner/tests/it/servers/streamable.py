@@ -57,14 +57,14 @@ async def wait(seconds: float) -> str:
 async def ask(ctx: Context) -> str:
     """Asks back three times, and reports progress in between."""
     await ctx.report_progress(1, 3, "on it")
-    said = [(await ctx.elicit("Sure?", Sure)).action]
+    answers = [(await ctx.elicit("Sure?", Sure)).action]
     message = SamplingMessage(role="user", content=TextContent(type="text", text="hi"))
     for question in [lambda: ctx.session.create_message([message], max_tokens=5), lambda: ctx.session.list_roots()]:
         try:
-            said.append(str(await question()))
+            answers.append(str(await question()))
         except Exception as error:
-            said.append(str(error))
-    return ", ".join(said)
+            answers.append(str(error))
+    return ", ".join(answers)
 
 
 listener = socket.socket()

@@ -89,7 +89,7 @@ async fn transient_statuses_are_tried_four_times_with_growing_pauses() {
 
 #[tokio::test]
 async fn other_statuses_are_final_and_say_what_to_check() {
-    for (status, said, hint) in [
+    for (status, error, hint) in [
         (400, "temperature is not supported", "remove `temperature:` from the test; this model does not accept it"),
         (400, "tools: too many", "the provider rejected the request; fix what it names"),
         (401, "who are you", "check the key in TEST_KEY"),
@@ -97,15 +97,15 @@ async fn other_statuses_are_final_and_say_what_to_check() {
         (404, "no such model", "check the model name, `model-1`, and `base_url:`"),
         (422, "bad field", "the provider rejected the request; fix what it names"),
     ] {
-        let body = json!({ "error": { "message": said, "type": "x" } }).to_string();
-        let expected = format!("{AT}: HTTP {status}: {said}\nhint: {hint}");
+        let body = json!({ "error": { "message": error, "type": "x" } }).to_string();
+        let expected = format!("{AT}: HTTP {status}: {error}\nhint: {hint}");
         check(vec![Answer::new(status, &[], &body)], 1, &[], &expected).await;
     }
 }
 
 #[tokio::test]
 async fn hints_know_the_interface() {
-    for (spoken, status, said, expected) in [
+    for (spoken, status, body, expected) in [
         (MESSAGES, 404, "nothing", "check the model name, `model-1`, and `base_url:` (without `/v1` here)"),
         (
             RESPONSES,
@@ -114,7 +114,7 @@ async fn hints_know_the_interface() {
             "add the model to `models:` with `api: chat`; it does not support reasoning, which this API requests",
         ),
     ] {
-        let (reply, ..) = ask_at(spoken, vec![Answer::new(status, &[], said)], &QUESTION).await;
+        let (reply, ..) = ask_at(spoken, vec![Answer::new(status, &[], body)], &QUESTION).await;
         assert_eq!(reply.unwrap_err().hint(), expected);
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::super::Rng;
 use super::script::{Agent, Answer, ClientFault, Does, Meta, OWN_TOOL, Reported, Script, Style, TOOLS, Target};
-use super::wire::{self, Asked, Said};
+use super::wire::{self, Reply, ReplyCall};
 
 pub(super) struct Played {
     pub(super) ledger: Ledger,
@@ -228,11 +228,11 @@ impl Stage<'_, '_> {
         };
         let text = |text: &str| json!([{ "type": "text", "text": text }]);
         let message = match answer {
-            Answer::Text(said) => reply(json!({ "result": { "content": text(said) } })),
+            Answer::Text(message) => reply(json!({ "result": { "content": text(message) } })),
             Answer::Structured(value) => reply(
                 json!({ "result": { "content": text(&value.to_string()), "structuredContent": value, "isError": false } }),
             ),
-            Answer::Error(said) => reply(json!({ "result": { "content": text(said), "isError": true } })),
+            Answer::Error(message) => reply(json!({ "result": { "content": text(message), "isError": true } })),
             Answer::Jsonrpc(code, message) => reply(json!({ "error": { "code": code, "message": message } })),
             Answer::Status(status) => Message::Status(*status),
             Answer::Broken(why) => Message::End(why.clone()),
@@ -340,11 +340,11 @@ impl Stage<'_, '_> {
         self.enter(What::Response(Response { exchange, first_ms: self.ms, status, headers, body, end }))
     }
 
-    fn said(&self, actor: &Actor<'_>, prefix: &str) -> Said {
+    fn model_reply(&self, actor: &Actor<'_>, prefix: &str) -> Reply {
         let turn = &actor.agent.turns[actor.turn];
         let asked = |call: &super::script::Call| {
             let id = Some(format!("{prefix}{}", call.id)).filter(|_| self.script.has_ids);
-            let plain = |name: &str, args: &Value| Asked {
+            let plain = |name: &str, args: &Value| ReplyCall {
                 id: id.clone(),
                 name: name.to_owned(),
                 namespace: None,
@@ -354,17 +354,17 @@ impl Stage<'_, '_> {
             match &call.does {
                 Does::Execute { target, .. } | Does::Refuse { target, .. } => {
                     let (name, namespace) = self.script.wire_name(target.server, target.tool);
-                    Asked { namespace, ..plain(&name, &target.args) }
+                    ReplyCall { namespace, ..plain(&name, &target.args) }
                 }
                 Does::Own { name, args, .. } => plain(name, args),
                 Does::Provider { args, text } => {
                     let id =
                         Some(format!("{prefix}{}", call.id)).filter(|_| self.script.interface != Interface::Gemini);
-                    Asked { id, provider: Some(text.clone()), ..plain(self.script.provider_tool(), args) }
+                    ReplyCall { id, provider: Some(text.clone()), ..plain(self.script.provider_tool(), args) }
                 }
             }
         };
-        Said {
+        Reply {
             id: format!("reply_{}_{}", actor.agent.prompt.replace(' ', "_"), actor.turn),
             text: turn.text.clone(),
             calls: turn.calls.iter().map(asked).collect(),
@@ -384,11 +384,11 @@ impl Stage<'_, '_> {
                 self.respond(exchange, None, Body::Empty, End::Upstream("refused".to_owned()));
             }
             ClientFault::Cut => {
-                let mut said = Said { usage: None, ..self.said(actor, "cut_") };
+                let mut reply = Reply { usage: None, ..self.model_reply(actor, "cut_") };
                 // Those would have been made.
-                said.calls.retain(|call| call.provider.is_none());
+                reply.calls.retain(|call| call.provider.is_none());
                 let events = loop {
-                    if let Body::Events(events) = wire::streamed(interface, &said, self.rng) {
+                    if let Body::Events(events) = wire::streamed(interface, &reply, self.rng) {
                         break events;
                     }
                 };
@@ -414,23 +414,23 @@ impl Stage<'_, '_> {
             self.fail(actor, exchange, *trouble);
             return Phase::Ask;
         }
-        let said = self.said(actor, "");
+        let reply = self.model_reply(actor, "");
         let body =
-            if turn.is_streamed { wire::streamed(interface, &said, self.rng) } else { wire::plain(interface, &said) };
+            if turn.is_streamed { wire::streamed(interface, &reply, self.rng) } else { wire::plain(interface, &reply) };
         let seq = self.respond(exchange, Some(200), body, End::Complete);
         self.spent.push(turn.usage);
         if self.script.is_stateful {
-            actor.previous = Some(said.id.clone());
+            actor.previous = Some(reply.id.clone());
         }
         actor.fresh.clear();
-        actor.messages.extend(wire::echo(interface, &self.said_back(actor)));
+        actor.messages.extend(wire::echo(interface, &self.repeated_reply(actor)));
         if actor.agent.has_tools {
             self.turns.append(&mut actor.added);
             self.last_text = turn.text.clone().unwrap_or_default();
             self.turns.push(Turn { role: Role::Assistant, content: turn.text.clone() });
         }
         let mut threads = Vec::new();
-        for (at, (call, asked)) in turn.calls.iter().zip(&said.calls).enumerate() {
+        for (at, (call, asked)) in turn.calls.iter().zip(&reply.calls).enumerate() {
             let index = self.calls.len();
             let common = ToolCall {
                 name: asked.name.clone(),
@@ -540,26 +540,26 @@ impl Stage<'_, '_> {
     }
 
     /// A reply as the client repeats it. Gemini's CLI gives ids to calls that had none.
-    fn said_back(&self, actor: &Actor<'_>) -> Said {
-        let mut said = self.said(actor, "");
+    fn repeated_reply(&self, actor: &Actor<'_>) -> Reply {
+        let mut reply = self.model_reply(actor, "");
         if self.script.adds_ids && !self.script.has_ids {
-            for (asked, call) in said.calls.iter_mut().zip(&actor.agent.turns[actor.turn].calls) {
+            for (asked, call) in reply.calls.iter_mut().zip(&actor.agent.turns[actor.turn].calls) {
                 asked.id = asked.provider.is_none().then(|| format!("own_{}", call.id));
             }
         }
-        said
+        reply
     }
 
     /// What the program shows the model after a turn.
     fn tell(&mut self, actor: &mut Actor<'_>) {
         let turn = &actor.agent.turns[actor.turn];
-        let said = self.said(actor, "");
+        let reply = self.model_reply(actor, "");
         if let Some(target) = &turn.own_call {
             self.own_call(target);
         }
         let mut reported = Vec::new();
-        let back = self.said_back(actor);
-        for ((call, asked), back) in turn.calls.iter().zip(&said.calls).zip(&back.calls) {
+        let back = self.repeated_reply(actor);
+        for ((call, asked), back) in turn.calls.iter().zip(&reply.calls).zip(&back.calls) {
             let (text, shown, is_error) = match &call.does {
                 Does::Execute { tries, reported, .. } => {
                     let last = tries.last().unwrap();
@@ -602,7 +602,7 @@ impl Stage<'_, '_> {
     }
 
     /// The last try of a call was not shown to the model.
-    fn mark_other(&mut self, asked: &Asked, call: &super::script::Call) {
+    fn mark_other(&mut self, asked: &ReplyCall, call: &super::script::Call) {
         let Does::Execute { target, sent, .. } = &call.does else { return };
         let args = sent.as_ref().unwrap_or(&target.args);
         let is_this =

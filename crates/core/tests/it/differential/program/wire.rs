@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::Rng;
 
 /// A call in a reply.
-pub(super) struct Asked {
+pub(super) struct ReplyCall {
     pub(super) id: Option<String>,
     pub(super) name: String,
     pub(super) namespace: Option<String>,
@@ -17,10 +17,10 @@ pub(super) struct Asked {
     pub(super) provider: Option<String>,
 }
 
-pub(super) struct Said {
+pub(super) struct Reply {
     pub(super) id: String,
     pub(super) text: Option<String>,
-    pub(super) calls: Vec<Asked>,
+    pub(super) calls: Vec<ReplyCall>,
     pub(super) usage: Option<(u64, u64)>,
 }
 
@@ -116,20 +116,21 @@ fn arguments(args: &Value) -> String {
 }
 
 /// The message that a reply is.
-fn message(interface: Interface, said: &Said) -> Value {
+fn message(interface: Interface, reply: &Reply) -> Value {
     match interface {
         Interface::OpenaiChat => {
-            let mut out = json!({ "role": "assistant", "content": said.text });
-            if !said.calls.is_empty() {
-                let call = |call: &Asked| json!({ "id": call.id, "type": "function", "function": { "name": call.name, "arguments": arguments(&call.args) } });
-                out["tool_calls"] = said.calls.iter().map(call).collect();
+            let mut out = json!({ "role": "assistant", "content": reply.text });
+            if !reply.calls.is_empty() {
+                let call = |call: &ReplyCall| json!({ "id": call.id, "type": "function", "function": { "name": call.name, "arguments": arguments(&call.args) } });
+                out["tool_calls"] = reply.calls.iter().map(call).collect();
             }
             out
         }
-        Interface::OpenaiResponses => said.items().into(),
+        Interface::OpenaiResponses => reply.items().into(),
         Interface::Anthropic => {
-            let mut blocks: Vec<Value> = said.text.iter().map(|text| json!({ "type": "text", "text": text })).collect();
-            for call in &said.calls {
+            let mut blocks: Vec<Value> =
+                reply.text.iter().map(|text| json!({ "type": "text", "text": text })).collect();
+            for call in &reply.calls {
                 let kind = if call.provider.is_some() { "server_tool_use" } else { "tool_use" };
                 blocks.push(json!({ "type": kind, "id": call.id, "name": call.name, "input": call.args }));
                 if let Some(text) = &call.provider {
@@ -139,8 +140,8 @@ fn message(interface: Interface, said: &Said) -> Value {
             json!({ "role": "assistant", "content": blocks })
         }
         Interface::Gemini => {
-            let mut parts: Vec<Value> = said.text.iter().map(|text| json!({ "text": text })).collect();
-            for call in &said.calls {
+            let mut parts: Vec<Value> = reply.text.iter().map(|text| json!({ "text": text })).collect();
+            for call in &reply.calls {
                 match &call.provider {
                     Some(text) => {
                         parts.push(json!({ "executableCode": call.args }));
@@ -160,7 +161,7 @@ fn message(interface: Interface, said: &Said) -> Value {
     }
 }
 
-impl Said {
+impl Reply {
     fn items(&self) -> Vec<Value> {
         let mut out: Vec<Value> = self
             .text
@@ -184,10 +185,10 @@ impl Said {
 }
 
 /// How the next request repeats a reply.
-pub(super) fn echo(interface: Interface, said: &Said) -> Vec<Value> {
+pub(super) fn echo(interface: Interface, reply: &Reply) -> Vec<Value> {
     match interface {
-        Interface::OpenaiResponses => said.items(),
-        other => vec![message(other, said)],
+        Interface::OpenaiResponses => reply.items(),
+        other => vec![message(other, reply)],
     }
 }
 
@@ -257,33 +258,33 @@ fn with(mut value: Value, key: &str, more: Option<Value>) -> Value {
     value
 }
 
-pub(super) fn plain(interface: Interface, said: &Said) -> Body {
-    let usage = said.usage.map(|counts| usage(interface, counts));
-    let own = said.calls.iter().any(|call| call.provider.is_none());
+pub(super) fn plain(interface: Interface, reply: &Reply) -> Body {
+    let usage = reply.usage.map(|counts| usage(interface, counts));
+    let own = reply.calls.iter().any(|call| call.provider.is_none());
     let body = match interface {
         Interface::OpenaiChat => {
             let finish = if own { "tool_calls" } else { "stop" };
-            let choice = json!({ "index": 0, "message": message(interface, said), "finish_reason": finish });
+            let choice = json!({ "index": 0, "message": message(interface, reply), "finish_reason": finish });
             with(
-                json!({ "id": said.id, "object": "chat.completion", "model": "m", "choices": [choice] }),
+                json!({ "id": reply.id, "object": "chat.completion", "model": "m", "choices": [choice] }),
                 "usage",
                 usage,
             )
         }
         Interface::OpenaiResponses => {
-            let body = json!({ "id": said.id, "object": "response", "model": "m", "status": "completed", "output": said.items() });
+            let body = json!({ "id": reply.id, "object": "response", "model": "m", "status": "completed", "output": reply.items() });
             with(body, "usage", usage)
         }
         Interface::Anthropic => {
-            let mut body = message(interface, said);
-            body["id"] = json!(said.id);
+            let mut body = message(interface, reply);
+            body["id"] = json!(reply.id);
             body["type"] = json!("message");
             body["model"] = json!("m");
             body["stop_reason"] = json!(if own { "tool_use" } else { "end_turn" });
             with(body, "usage", usage)
         }
         Interface::Gemini => {
-            let candidate = json!({ "content": message(interface, said), "finishReason": "STOP", "index": 0 });
+            let candidate = json!({ "content": message(interface, reply), "finishReason": "STOP", "index": 0 });
             with(json!({ "candidates": [candidate], "modelVersion": "m" }), "usageMetadata", usage)
         }
     };
@@ -302,23 +303,23 @@ fn pieces(rng: &mut Rng, text: &str) -> Vec<String> {
     out
 }
 
-pub(super) fn streamed(interface: Interface, said: &Said, rng: &mut Rng) -> Body {
-    let usage = said.usage.map(|counts| usage(interface, counts));
-    let own = said.calls.iter().any(|call| call.provider.is_none());
+pub(super) fn streamed(interface: Interface, reply: &Reply, rng: &mut Rng) -> Body {
+    let usage = reply.usage.map(|counts| usage(interface, counts));
+    let own = reply.calls.iter().any(|call| call.provider.is_none());
     let mut out: Vec<(Option<&str>, Value)> = Vec::new();
     match interface {
         Interface::OpenaiChat => {
             let chunk = |delta: Value, finish: Option<&str>| {
                 (
                     None,
-                    json!({ "id": said.id, "model": "m", "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }] }),
+                    json!({ "id": reply.id, "model": "m", "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }] }),
                 )
             };
-            out.push(chunk(json!({ "role": "assistant", "content": said.text.as_ref().map(|_| "") }), None));
-            for piece in said.text.iter().flat_map(|text| pieces(rng, text)) {
+            out.push(chunk(json!({ "role": "assistant", "content": reply.text.as_ref().map(|_| "") }), None));
+            for piece in reply.text.iter().flat_map(|text| pieces(rng, text)) {
                 out.push(chunk(json!({ "content": piece }), None));
             }
-            for (index, call) in said.calls.iter().enumerate() {
+            for (index, call) in reply.calls.iter().enumerate() {
                 out.push(chunk(json!({ "tool_calls": [{ "index": index, "id": call.id, "type": "function", "function": { "name": call.name, "arguments": "" } }] }), None));
                 for piece in pieces(rng, &arguments(&call.args)) {
                     out.push(chunk(
@@ -328,12 +329,12 @@ pub(super) fn streamed(interface: Interface, said: &Said, rng: &mut Rng) -> Body
                 }
             }
             out.push(chunk(json!({}), Some(if own { "tool_calls" } else { "stop" })));
-            out.extend(usage.map(|usage| (None, json!({ "id": said.id, "choices": [], "usage": usage }))));
+            out.extend(usage.map(|usage| (None, json!({ "id": reply.id, "choices": [], "usage": usage }))));
             out.push((None, json!("[DONE]")));
         }
         Interface::OpenaiResponses => {
-            out.push((Some("response.created"), json!({ "type": "response.created", "response": { "id": said.id, "status": "in_progress", "output": [] } })));
-            for (index, item) in said.items().into_iter().enumerate() {
+            out.push((Some("response.created"), json!({ "type": "response.created", "response": { "id": reply.id, "status": "in_progress", "output": [] } })));
+            for (index, item) in reply.items().into_iter().enumerate() {
                 out.push((Some("response.output_item.added"), json!({ "type": "response.output_item.added", "output_index": index, "item": { "type": item["type"] } })));
                 if let Some(args) = item["arguments"].as_str() {
                     for piece in pieces(rng, args) {
@@ -345,12 +346,12 @@ pub(super) fn streamed(interface: Interface, said: &Said, rng: &mut Rng) -> Body
                     json!({ "type": "response.output_item.done", "output_index": index, "item": item }),
                 ));
             }
-            let Body::Json { rest, .. } = plain(interface, said) else { unreachable!() };
+            let Body::Json { rest, .. } = plain(interface, reply) else { unreachable!() };
             out.push((Some("response.completed"), json!({ "type": "response.completed", "response": rest })));
         }
-        Interface::Anthropic => out = blocks(said, rng),
+        Interface::Anthropic => out = blocks(reply, rng),
         Interface::Gemini => {
-            let content = message(interface, said);
+            let content = message(interface, reply);
             let mut chunks: Vec<Value> = Vec::new();
             for part in content["parts"].as_array().unwrap() {
                 match part["text"].as_str() {
@@ -372,15 +373,15 @@ pub(super) fn streamed(interface: Interface, said: &Said, rng: &mut Rng) -> Body
     Body::Events(out.into_iter().map(|(name, data)| Event { name: name.map(str::to_owned), data }).collect())
 }
 
-fn blocks(said: &Said, rng: &mut Rng) -> Vec<(Option<&'static str>, Value)> {
-    let own = said.calls.iter().any(|call| call.provider.is_none());
+fn blocks(reply: &Reply, rng: &mut Rng) -> Vec<(Option<&'static str>, Value)> {
+    let own = reply.calls.iter().any(|call| call.provider.is_none());
     let mut out: Vec<(Option<&str>, Value)> = Vec::new();
-    let mut start = json!({ "id": said.id, "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": null });
-    if let Some((input, _)) = said.usage {
+    let mut start = json!({ "id": reply.id, "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": null });
+    if let Some((input, _)) = reply.usage {
         start["usage"] = json!({ "input_tokens": input, "output_tokens": 1 });
     }
     out.push((Some("message_start"), json!({ "type": "message_start", "message": start })));
-    for (index, block) in message(Interface::Anthropic, said)["content"].as_array().unwrap().iter().enumerate() {
+    for (index, block) in message(Interface::Anthropic, reply)["content"].as_array().unwrap().iter().enumerate() {
         let mut first = block.clone();
         let (key, kind, text) = match block["type"].as_str().unwrap() {
             "text" => {
@@ -410,7 +411,7 @@ fn blocks(said: &Said, rng: &mut Rng) -> Vec<(Option<&'static str>, Value)> {
     }
     let stop = if own { "tool_use" } else { "end_turn" };
     let last = json!({ "type": "message_delta", "delta": { "stop_reason": stop, "stop_sequence": null } });
-    let counts = said.usage.map(|(_, output)| json!({ "output_tokens": output }));
+    let counts = reply.usage.map(|(_, output)| json!({ "output_tokens": output }));
     out.push((Some("message_delta"), with(last, "usage", counts)));
     out.push((Some("message_stop"), json!({ "type": "message_stop" })));
     out
