@@ -110,10 +110,10 @@ def test_a_failure_shows_what_the_terminal_shows(folder, model):
             {CASSETTES}/1.json
             ✗ FAIL      test_note [pytest] #1
                 ✗ narrative: 2 of 2 claims without a call, 1 tool unmentioned, divergence 1.00
-                  "deleted the note": no call did this (it takes one to delete, remove, destroy or drop);
+                  "deleted the note": no call did this (expected a call to delete, remove, destroy or drop);
                     nearest: search (tool_calls[0]) only reads
-                  "sent an email": no call did this (it takes one to send, post, publish or message); nearest:
-                    search (tool_calls[0]) only reads
+                  "sent an email": no call did this (expected a call to send, post, publish or message);
+                    nearest: search (tool_calls[0]) only reads
                 it said: "I deleted the note and sent an email."
                 evidence, of 1 call:
                   [0] search {{"q":"rain"}} → ok: {{"id":7,"text":"rain"}}

@@ -135,11 +135,11 @@ pub(crate) struct Run {
     #[arg(long, help_heading = "Selection")]
     pub(crate) list: bool,
 
-    /// Runs of each test, regardless of the suite
+    /// Number of runs of each test; overrides the suite
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=MAX_RUNS))]
     pub(crate) runs: Option<u64>,
 
-    /// Runs at the same time. Default: the number of processors, at most 8
+    /// Number of runs at the same time. Default: the number of processors, at most 8
     #[arg(long, short, value_name = "N", value_parser = value_parser!(u16).range(1..=MAX_JOBS))]
     pub(crate) jobs: Option<u16>,
 
@@ -147,7 +147,7 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) fail_fast: bool,
 
-    /// Let tests with too few runs to tell pass: exit code 0 instead of 1
+    /// Let inconclusive tests pass, which have too few runs to decide: exit code 0 instead of 1
     #[arg(long)]
     pub(crate) allow_inconclusive: bool,
 
@@ -159,17 +159,17 @@ pub(crate) struct Run {
     #[arg(long, conflicts_with = "live")]
     pub(crate) record: bool,
 
-    /// Run programs again offline: their model and servers answer from the recording. Fails where
-    /// a program asks something that was not recorded. Other tests are replayed
+    /// Run programs again offline, with the recorded answers of their model and servers. A request
+    /// that was not recorded is an error. Other tests are replayed
     #[arg(long, conflicts_with_all = ["live", "record"], verbatim_doc_comment)]
     pub(crate) rerun: bool,
 
-    /// What to do with a program that diverges from its recording: report an error, or judge what
-    /// it did up to there
+    /// What to do when a program diverges from its recording: report an error, or judge what it did
+    /// before that
     #[arg(long, value_name = "WHAT", requires = "rerun", value_enum, default_value_t, verbatim_doc_comment)]
     pub(crate) on_divergence: OnDivergence,
 
-    /// Where the tools of a program that runs again come from: the recording, or the real servers
+    /// Where --rerun gets tool results from: the recording, or the real servers
     #[arg(long, value_name = "FROM", requires = "rerun", value_enum, default_value_t)]
     pub(crate) tools: Tools,
 
@@ -269,7 +269,7 @@ pub(crate) struct CassetteList {
 /// Show the content of a cassette
 ///
 /// Shows the prompt, every call with its arguments and its result, the injected faults, and how the
-/// run ended. Long values are cut; the file has them whole.
+/// run ended. Long values are truncated; the file has them in full.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -284,7 +284,7 @@ pub(crate) struct CassetteShow {
     pub(crate) files: Vec<PathBuf>,
 }
 
-/// Accept edits of cassettes
+/// Accept edited cassettes
 ///
 /// A cassette that was edited after recording is an error, because it no longer shows what a run
 /// did. Once the edit is accepted, it replays again, and reports say `edited` until the run is
@@ -364,11 +364,11 @@ pub(crate) struct CassettePrune {
 
 /// Search recordings and saved reports for secrets
 ///
-/// Recording redacts secrets. Older recordings, and files that other tools wrote or edited, may have
+/// Recording redacts secrets. Older recordings, and files that other tools wrote or edited, may contain
 /// some. This searches for text that looks like a key or a token, and for the values of the
 /// variables that suites name. A suite means its cassettes; a folder means every .json, .jsonl,
 /// .ndjson, .xml, .html and .md file in it and below, and the variables of the suites there. Each
-/// finding is a line with its place and the redacted text. The secret itself is never printed.
+/// finding is a line with its location and the redacted text. The secret itself is never printed.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -393,10 +393,10 @@ pub(crate) struct CassetteScan {
 
 /// Check suites, gates, scripts and mock servers without running anything
 ///
-/// Shows every mistake of every file at once: where it is and how to fix it. A file with `script:` at
+/// Reports all errors in all files at once, with their location and a fix. A file with `script:` at
 /// its root is a script, one with `mock_server:` a mock server, one with gates and no tests a gates
 /// file for `mcptest score`, any other a suite. No server is started and no model is called. Warnings
-/// are about files that load but probably do not check what their author meant.
+/// mark files that load but probably do not check what you meant.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -435,13 +435,13 @@ pub(crate) struct Validate {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people: place, message, line and hint
+    /// For people
     Human,
     /// For tools: one JSON object
     Json,
 }
 
-/// Connect a client that only starts programs to a server that is recorded
+/// Connect a client that supports only stdio to a server that is recorded
 ///
 /// `mcptest record` writes a file for each server and names this command in the configuration at
 /// `MCPTEST_MCP_CONFIG_STDIO`. The client starts it like the server itself. It copies standard input
@@ -531,7 +531,7 @@ pub(crate) struct Mock {
     #[arg(long, value_name = "FILE")]
     pub(crate) tools_from: PathBuf,
 
-    /// A fault of every tool, or of one TOOL, which takes precedence; repeatable
+    /// A fault for all tools, or for one TOOL, which takes precedence; repeatable
     #[arg(long, value_name = "[TOOL=]KIND")]
     pub(crate) fault: Vec<String>,
 
@@ -549,16 +549,16 @@ pub(crate) enum OnDivergence {
     /// Report an error
     #[default]
     Error,
-    /// Judge what it did up to there
+    /// Judge what it did before that
     Judge,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Tools {
-    /// They answer from the recording
+    /// The recorded results
     #[default]
     Recorded,
-    /// The servers are started
+    /// The real servers, which are started
     Live,
 }
 

@@ -121,7 +121,7 @@ impl Operator {
         match self {
             Self::DropCall => "a call is missing",
             Self::DuplicateCall => "a call is made twice",
-            Self::SwapCalls => "two neighboring calls change places",
+            Self::SwapCalls => "two adjacent calls are swapped",
             Self::OtherTool => "another tool of the same server is called",
             Self::OtherServer => "the tool of another server is called",
             Self::InsertCall => "an extra call is made first or last",
@@ -172,7 +172,7 @@ pub struct Subject<'a> {
 pub struct Options {
     /// Which operators.
     pub operators: Vec<Operator>,
-    /// Most mutants of one subject. If there are more, each operator gets a fair share, spread over the run. Without a
+    /// Maximum number of mutants per subject. If there are more, each operator gets a fair share, spread over the run. Without a
     /// limit there are 2,000, and fewer of a run with more than 200 calls.
     pub limit: Option<usize>,
 }

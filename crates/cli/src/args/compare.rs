@@ -9,22 +9,22 @@ use clap::{Args, Subcommand, ValueEnum};
 /// OLD and NEW are each a saved report (`mcptest run --reporter json=FILE`), a folder of cassettes, the
 /// output of `mcptest score`, or a model baseline. Runs are paired where both sides have runs with the
 /// same numbers or IDs; then only runs that changed count (exact McNemar test). Otherwise pass rates are
-/// compared (exact test by Fisher). p-values of single tests are adjusted for their number (Holm), and a
-/// pooled test asks the same over all tests, stratified by test. A result is
-///   regressed     an adjusted p-value or the pooled one is below 0.05, for the worse
-///   improved      the same for the better
-///   same          rates are equal; with --margin, they differ by no more than that
-///   inconclusive  there is a difference, and chance may explain it
+/// compared (Fisher's exact test). The p-values of tests are adjusted for multiple comparisons (Holm), and
+/// a pooled test covers all tests, stratified by test. Results:
+///   regressed     worse, with an adjusted or pooled p-value below 0.05
+///   improved      better, with an adjusted or pooled p-value below 0.05
+///   same          the rates are equal or, with --margin, differ by no more than that
+///   inconclusive  there is a difference, but it may be chance
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
     after_help = "\
-Cassettes have no verdicts of their own: --suite judges both sides by the checks of a suite. Without it
-only what the runs did is compared, with --fail-on drift or none. Intervals of rates are Wilson's at
-95 %, those of differences are at 90 %, so that a difference within --margin is shown at 5 % (two
+Cassettes contain no verdicts: --suite judges both sides with the checks of a suite. Without it, only
+what the runs did is compared, with --fail-on drift or none. Rates have Wilson intervals at 95 %.
+Differences have intervals at 90 %, so that a difference within --margin is significant at 5 % (two
 one-sided tests).
 
-Exit codes: 0 nothing of what --fail-on names happened, 1 it did, 2 a side cannot be read, or the two
+Exit codes: 0 nothing that --fail-on names happened, 1 something did, 2 a side cannot be read, or the two
 have no test in common, or no test in common has a verdict.
 
 Examples:
@@ -131,7 +131,7 @@ pub(crate) struct BaselineCapture {
 /// Compare two baselines, model by model
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit codes: 0 nothing of what --fail-on names happened, 1 it did, 2 a baseline cannot be read, or there
+Exit codes: 0 nothing that --fail-on names happened, 1 something did, 2 a baseline cannot be read, or there
 is nothing to compare.
 
 Example: mcptest model-baseline diff 2026-10 2026-11 --fail-on drift")]
@@ -158,9 +158,9 @@ pub(crate) struct BaselineList {}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailOnChange {
-    /// Tests pass less often, and chance does not explain it
+    /// Tests pass significantly less often
     Regression,
-    /// A run that passed fails, or a gate over runs that passed
+    /// A run that passed fails, or a gate over runs that passed fails
     Flip,
     /// Anything changed: passes, paths, tools, shapes of arguments, refusals, gates over runs, tests
     Drift,
@@ -176,7 +176,7 @@ pub(crate) enum CompareOutput {
     Json,
     /// For pull requests
     Markdown,
-    /// A page
+    /// A page for browsers
     Html,
 }
 

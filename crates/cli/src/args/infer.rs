@@ -10,13 +10,14 @@ use super::score::{GroupKey, ReadingArgs};
 /// Write gates from runs that are known to be good
 ///
 /// Reads traces of any format that `mcptest score` reads, and prints a gates file that all good runs
-/// pass. Each line ends with its evidence. Required is what is the same in every run: calls that change
-/// something, their arguments and status, the order of calls, no other changes. What varies is left
-/// free. One run shows only shapes: which calls, which arguments of which type, which status. With
-/// groups, every group becomes a task of the file. Without an outcome, all runs are good.
+/// pass. Each line ends with its evidence. The gates require what all runs have in common: calls that
+/// change something, their arguments and status, the order of calls, and no other changes. What varies
+/// is not checked. From a single run, only shapes are required: which calls, arguments of which types,
+/// which status. With groups, every group becomes a task in the file. Without --outcome, all runs count
+/// as good.
 ///
-/// Every line was tried on the runs it comes from. Read the file before you use it: it says what the
-/// runs did, and you know what they should do.
+/// Every line was checked against the runs it comes from. Review the file before you use it: it
+/// describes what the runs did, and only you know what they should do.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -39,7 +40,7 @@ pub(crate) struct Infer {
     #[arg(long, value_name = "PATH", verbatim_doc_comment)]
     pub(crate) group_by: Option<GroupKey>,
 
-    /// Path in a record to the outcome of its run. Only runs that passed are learned from
+    /// Path in a record to the outcome of its run. Only runs that passed are used
     #[arg(long, value_name = "PATH", requires = "outcome_pass")]
     pub(crate) outcome: Option<Target>,
 

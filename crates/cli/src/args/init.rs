@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, value_parser};
 
-/// Write a first suite that passes at once
+/// Write a first suite that passes right away
 ///
 /// Writes three kinds of files and changes no existing file:
 ///   mcptest.yml         the suite, with comments that say what to change first
@@ -47,7 +47,7 @@ pub(crate) struct Init {
     #[arg(long, value_name = "NAME=COMMAND|URL", requires = "from_agent", help_heading = "The agent")]
     pub(crate) server: Vec<String>,
 
-    /// What the agent is asked. Default: what it can do
+    /// The prompt for the agent. Default: a question about what it can do
     #[arg(long, value_name = "TEXT", requires = "from_agent", help_heading = "The agent")]
     pub(crate) prompt: Option<String>,
 

@@ -27,7 +27,7 @@ use crate::select::Filter;
 Operators:
   calls      drop-call         a call is missing
              duplicate-call    a call is made twice
-             swap-calls        two neighboring calls change places
+             swap-calls        two adjacent calls are swapped
              other-tool        another tool of the same server is called
              other-server      the tool of another server is called
              insert-call       an extra call is made first or last
@@ -78,7 +78,7 @@ pub(crate) struct Mutate {
     #[arg(long, value_name = "TEXT", verbatim_doc_comment)]
     pub(crate) filter: Vec<Filter>,
 
-    /// Most mutants of one test, trace or group. If there are more, every operator gets a fair share,
+    /// Maximum number of mutants per test, trace or group. If there are more, every operator gets a fair share,
     /// and the report counts the rest. Default: 2000, and fewer for runs of more than 200 calls
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..), verbatim_doc_comment)]
     pub(crate) max_mutants: Option<u32>,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use mcptest_core::answer::AnswerFormat;
 
-/// Record any agent: run a command between its tools and its model
+/// Record any agent: run a command with proxies to its tools and its model
 ///
 /// Runs COMMAND once and appends its trace to a file, ready for `mcptest score`. The code of the
 /// agent does not change: environment variables point it to two proxies on this machine, which
@@ -15,7 +15,7 @@ use mcptest_core::answer::AnswerFormat;
 /// The agent finds its MCP servers by these variables:
 ///   MCPTEST_URL_<SERVER>      the server over Streamable HTTP; - in its name becomes _
 ///   MCPTEST_MCP_CONFIG        a file with all servers, in the `mcpServers` format
-///   MCPTEST_MCP_CONFIG_STDIO  the same for clients that only start programs
+///   MCPTEST_MCP_CONFIG_STDIO  the same for clients that support only stdio
 /// and its model by OPENAI_BASE_URL, OPENAI_API_BASE, ANTHROPIC_BASE_URL, ANTHROPIC_API_URL,
 /// GOOGLE_GEMINI_BASE_URL and AZURE_OPENAI_ENDPOINT, which most SDKs read. Requests are forwarded
 /// to the URL that each variable had, else to the provider. API keys pass through and are not written.
@@ -37,7 +37,7 @@ pub(crate) struct Record {
     #[arg(long, value_name = "NAME=COMMAND|URL", verbatim_doc_comment)]
     pub(crate) server: Vec<String>,
 
-    /// Where the answer of the agent is: stdout, file:PATH, json:PATH for a text inside of JSON on
+    /// Where the answer of the agent is: stdout, file:PATH, json:PATH for text inside JSON on
     /// standard output, claude-stream, codex-exec or gemini-stream
     #[arg(long, value_name = "FORMAT", default_value = "stdout", verbatim_doc_comment)]
     pub(crate) answer: AnswerFormat,
@@ -46,12 +46,12 @@ pub(crate) struct Record {
     #[arg(long, value_name = "FILE", default_value = "traces.jsonl")]
     pub(crate) out: PathBuf,
 
-    /// Also write both ledgers, everything that passed, to this file
+    /// Also write both ledgers, with everything that the proxies forwarded, to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) ledger: Option<PathBuf>,
 
-    /// Whether the model must be seen: an agent that is not led through the proxy is an error unless
-    /// this is `unseen`, and then only calls of tools are recorded
+    /// Whether requests to the model must pass through the proxy: if none does, `required` is an error,
+    /// and `unseen` records only the calls of tools
     #[arg(long, value_name = "HOW", value_enum, default_value = "required", verbatim_doc_comment)]
     pub(crate) model: ModelSide,
 

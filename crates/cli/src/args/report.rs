@@ -100,7 +100,7 @@ impl Reporting {
     }
 }
 
-/// Make reports from a saved run
+/// Write reports from a saved run
 ///
 /// RUN.json was written by `mcptest run --reporter json=RUN.json` or `mcptest score`. Every report is
 /// the same, byte for byte, as if the run itself had written it. Nothing is re-evaluated.

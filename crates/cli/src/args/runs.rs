@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 ///
 /// A pass rate from a few runs says little: an agent that passes seven of ten runs often passes three
 /// of three. This computes the margin of error in the worst case, a pass rate of 50 %. With --at-least
-/// it computes how many runs show a pass rate, and how likely a better agent shows it.
+/// it computes how many runs show a pass rate, and how likely a better agent is to show it.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -14,14 +14,14 @@ use clap::{Args, ValueEnum};
 Without arguments it prints a table of common numbers. `reliability.wilson_low` and
 `reliability.wilson_high` give the interval of a rate that was measured.
 
-Exit codes: 0 it was computed, 2 a number is out of range.
+Exit codes: 0 the numbers were computed, 2 a number is out of range.
 
 Examples:
   mcptest runs                                   the margin of error of common numbers of runs
   mcptest runs --half-width 5 --confidence 95    how many runs give +-5 % at 95 %
   mcptest runs --runs 100                        the margin of error of 100 runs
   mcptest runs --at-least 90                     how many straight passes show a rate of 90 %
-  mcptest runs --at-least 90 --stop settled      the same for runs that stop when they settle it
+  mcptest runs --at-least 90 --stop settled      the same for runs that stop once it is decided
   mcptest runs --at-least 90 --runs 60 --rate 97    what 60 runs show of an agent that passes 97 %"
 )]
 pub(crate) struct Runs {
@@ -37,7 +37,7 @@ pub(crate) struct Runs {
     #[arg(long, value_name = "PERCENT")]
     pub(crate) at_least: Option<f64>,
 
-    /// settled: runs stop as soon as they show or refute --at-least; --runs is the most of them
+    /// settled: runs stop as soon as they show or refute --at-least; --runs is their maximum
     #[arg(long, value_name = "settled", value_enum, requires = "at_least", hide_possible_values = true)]
     pub(crate) stop: Option<StopRule>,
 

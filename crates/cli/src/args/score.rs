@@ -34,8 +34,8 @@ pub(crate) struct Score {
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
 
-    /// File with gates and `expect:` to judge by, for all traces and, in `tasks:`, for some. Without it,
-    /// metrics that need no parameters are measured and nothing is judged
+    /// File with gates and `expect:`, for all traces or, in `tasks:`, for some of them. Without it, metrics
+    /// that need no parameters are computed, and nothing is judged
     #[arg(long, value_name = "FILE", verbatim_doc_comment)]
     pub(crate) gates: Option<PathBuf>,
 
@@ -67,7 +67,7 @@ pub(crate) struct Score {
     #[arg(long, value_name = "NAME=VALUE", requires = "reporter")]
     pub(crate) label: Vec<Label>,
 
-    /// Let groups with too few runs to tell pass: exit code 0 instead of 1
+    /// Let inconclusive groups pass, which have too few runs to decide: exit code 0 instead of 1
     #[arg(long)]
     pub(crate) allow_inconclusive: bool,
 
@@ -83,7 +83,7 @@ pub(crate) struct Score {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
-    /// For people: a line per trace and group, and the reasons of what did not pass
+    /// For people: a line per trace and group, and why some did not pass
     Pretty,
     /// One JSON object per line
     Jsonl,
@@ -187,7 +187,7 @@ impl std::error::Error for UnknownFormat {}
 /// Convert traces of other tools to envelopes
 ///
 /// Prints one JSON object per trace, in the order of the input, with the `id` of the trace. It shows
-/// how a recording was understood, and `mcptest score` reads it like any other format. Inputs and
+/// how a recording is read, and `mcptest score` reads it like any other format. Inputs and
 /// formats are the same as for `mcptest score`.
 #[derive(Debug, Args)]
 #[command(

@@ -23,7 +23,7 @@ pub(super) static ENTRIES: [Entry; 6] = [
     entry(
         Code::NotAReport,
         "The file is not a saved report",
-        "error[not-a-report]: ok.jsonl: is not a saved report: it has no `mcptest` with a version next to `suites`",
+        "error[not-a-report]: ok.jsonl: is not a saved report: it does not have the keys `mcptest` (a version) and `suites`",
         "`mcptest report` and `--compare` read the output of `--reporter json`. The `ndjson` and JUnit reports and the lines \
          of `mcptest score` are different formats.",
         &["Write one: `mcptest run --reporter json=run.json`."],

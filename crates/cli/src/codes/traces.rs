@@ -8,7 +8,7 @@ pub(super) static ENTRIES: [Entry; 17] = [
     entry(
         Code::NothingInferred,
         "There is nothing to infer gates from",
-        "error[nothing-inferred]: no run has the outcome of a good one",
+        "error[nothing-inferred]: no run passed",
         "`mcptest infer` writes gates that every good run passes. There is no good run, or the runs have nothing in common.",
         &[
             "Compare `--outcome` and `--outcome-pass` with a record: the path is that of the record as it is in its file.",

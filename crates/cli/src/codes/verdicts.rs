@@ -39,7 +39,7 @@ pub(super) static ENTRIES: [Entry; 22] = [
     entry(
         Code::ClaimWithoutCall,
         "The final message claims something that no call did",
-        "\"deleted the note\": no call did this (it takes one to delete, remove, destroy or drop); nearest: search (tool_calls[0]) only reads",
+        "\"deleted the note\": no call did this (expected a call to delete, remove, destroy or drop); nearest: search (tool_calls[0]) only reads",
         "`narrative` found a sentence that says something was changed, and no successful call that could have done it. The \
          message names the nearest calls and why each does not count: it only reads, it does something else, or it does not \
          name the object of the claim. Either the agent claimed more than it did, or a tool did it whose name and arguments do \

@@ -48,7 +48,7 @@ struct Learned {
     why_not: Option<WhyNot>,
 }
 
-/// Why nothing is learned from a run.
+/// Why a run is not used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WhyNot {
     Failed,
@@ -163,7 +163,7 @@ pub(super) fn run(typed: &Infer, console: &mut Console<'_>) -> Result<u8, Stop> 
     Ok(if complaints.count() > 0 { exit::ERROR } else { exit::OK })
 }
 
-/// What is learned from one trace.
+/// What one trace contributes.
 fn learn(
     one: Imported<'_>,
     group: Option<String>,
@@ -220,9 +220,7 @@ fn check(text: &str) -> Result<(), Failure> {
 
 fn nothing(good: usize, has_outcome: bool) -> Failure {
     let (message, hint) = match good {
-        0 if has_outcome => {
-            ("no run has the outcome of a good one", "compare --outcome and --outcome-pass with a record")
-        }
+        0 if has_outcome => ("no run passed", "compare --outcome and --outcome-pass with a record"),
         0 => ("there is no run to infer from", "name inputs with traces, as for `mcptest score`"),
         _ => ("the good runs have nothing in common", "group the runs of the same task with --group-by"),
     };

@@ -1,4 +1,4 @@
-//! `mcptest init`: a first suite that passes at once, from a template, a server, an agent or a trace.
+//! `mcptest init`: a first suite that passes right away, from a template, a server, an agent or a trace.
 //!
 //! Each consists of a suite, the tools of a mock server, and a script in place of the model. `starter` has templates; `server`
 //! lists the tools of a server and `snapshot` generates files from them; `recording` reads a trace, with what a `cassette` adds,

@@ -1,4 +1,4 @@
-//! `mcptest shim`: connects a client that only starts programs to a server that is recorded.
+//! `mcptest shim`: connects a client that supports only stdio to a server that is recorded.
 //!
 //! Standard input and output belong to the protocol.
 

@@ -1,4 +1,4 @@
-//! `mcptest validate`: every mistake of every file, without running anything.
+//! `mcptest validate`: reports all errors in all files without running anything.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ enum Outcome {
 
 #[derive(Default)]
 struct Counts {
-    fine: usize,
+    valid: usize,
     wrong: usize,
     refused: usize,
     errors: usize,
@@ -136,7 +136,7 @@ fn count(outcomes: &[Outcome]) -> Counts {
                 let errors = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count();
                 counts.errors += errors;
                 counts.warnings += diagnostics.len() - errors;
-                *(if errors == 0 { &mut counts.fine } else { &mut counts.wrong }) += 1;
+                *(if errors == 0 { &mut counts.valid } else { &mut counts.wrong }) += 1;
             }
             Outcome::Refused(_) => {
                 counts.refused += 1;
@@ -173,12 +173,12 @@ fn human(outcomes: &[Outcome], counts: &Counts) -> String {
     out
 }
 
-/// Such as "3 files: 2 fine, 1 with 4 errors, 1 warning".
+/// Such as "3 files: 2 valid, 1 with 4 errors, 1 warning".
 fn summary(counts: &Counts) -> String {
-    let Counts { fine, wrong, refused, errors, warnings } = *counts;
+    let Counts { valid, wrong, refused, errors, warnings } = *counts;
     let mut parts = Vec::new();
-    if fine > 0 {
-        parts.push(format!("{fine} fine"));
+    if valid > 0 {
+        parts.push(format!("{valid} valid"));
     }
     if wrong > 0 {
         parts.push(format!("{wrong} with {}", many(errors - refused, "error")));
@@ -186,7 +186,7 @@ fn summary(counts: &Counts) -> String {
     if warnings > 0 {
         parts.push(many(warnings, "warning"));
     }
-    let mut line = match fine + wrong {
+    let mut line = match valid + wrong {
         0 => "no file checked".to_owned(),
         files => format!("{}: {}", many(files, "file"), parts.join(", ")),
     };
@@ -279,9 +279,10 @@ mod tests {
 
     #[test]
     fn the_summary_counts_only_existing_kinds() {
-        let line = |fine, wrong, refused, errors, warnings| summary(&Counts { fine, wrong, refused, errors, warnings });
-        assert_eq!(line(1, 0, 0, 0, 0), "1 file: 1 fine");
-        assert_eq!(line(2, 1, 0, 4, 1), "3 files: 2 fine, 1 with 4 errors, 1 warning");
+        let line =
+            |valid, wrong, refused, errors, warnings| summary(&Counts { valid, wrong, refused, errors, warnings });
+        assert_eq!(line(1, 0, 0, 0, 0), "1 file: 1 valid");
+        assert_eq!(line(2, 1, 0, 4, 1), "3 files: 2 valid, 1 with 4 errors, 1 warning");
         assert_eq!(line(0, 2, 1, 2, 2), "2 files: 2 with 1 error, 2 warnings; 1 path could not be checked");
         assert_eq!(line(0, 0, 2, 2, 0), "no file checked; 2 paths could not be checked");
     }

@@ -93,7 +93,7 @@ fn every_example_of_the_reference_does_too() {
     assert_eq!(examples.len(), 2);
     for example in examples {
         let here = Folder::with(&[("suite.yml", example)]);
-        here.check(&["validate", "--deny-warnings", "suite.yml"], 0, "1 file: 1 fine\n", "");
+        here.check(&["validate", "--deny-warnings", "suite.yml"], 0, "1 file: 1 valid\n", "");
         fits_the_schema("docs/suite.md", &value("docs/suite.md", example));
     }
 }

@@ -23,7 +23,7 @@ use super::{Folder, root};
 const AT_ONCE: usize = 6;
 /// How often a run is looked at.
 const POLL: Duration = Duration::from_millis(10);
-/// What servers say to whoever would let them: title and screen of a terminal, a colour by one byte, a command of a CI
+/// Text with which a server attacks a reader: title and screen of a terminal, a color by one byte, a command of a CI
 /// server, text from right to left, and characters that end things.
 const STEER: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\r\n::error::owned\u{202e}evil\u{2066}\0\u{7f}";
 

@@ -65,7 +65,7 @@ fn a_suite_from_nothing_passes_at_once_and_has_no_warnings() {
          1 fault hit, 0 delays, detected after 3000 ms, recovered after 3000 ms\n\n2 tests, 2 runs: 2 passed\n",
         "",
     );
-    here.check(&["validate", "--deny-warnings", "."], 0, "4 files: 4 fine\n", "");
+    here.check(&["validate", "--deny-warnings", "."], 0, "4 files: 4 valid\n", "");
 }
 
 #[test]

@@ -254,7 +254,7 @@ fn a_file_that_is_not_a_saved_run_is_rejected_with_its_position() {
     };
     here.write("ok.json", b"{ \"mcptest\": 1, \"suites\": [], \"new key\": 1 }");
     here.check(&["report", "ok.json"], 0, "no tests\n", "");
-    foreign("cassette.json", "it has no `mcptest` with a version next to `suites`");
+    foreign("cassette.json", "it does not have the keys `mcptest` (a version) and `suites`");
     refused("newer.json", &format!("is a saved report of version 2, and this program reads version 1\n{made}"));
     foreign("text.json", "not a JSON object at line 1, column 1: expected value");
     foreign("bytes.json", "it is not text: byte 1 is not UTF-8");
@@ -279,8 +279,8 @@ fn a_report_that_cannot_be_written_is_an_error_and_the_verdict_is_still_printed(
 #[test]
 fn color_is_used_on_request_and_never_in_a_pipe() {
     let here = Folder::with(&[("ok.json", "{ \"mcptest\": 1, \"suites\": [] }")]);
-    let coloured = "\u{1b}[1m\u{1b}[32mno tests\u{1b}[0m\u{1b}[0m\n";
-    here.check(&["report", "ok.json", "--color", "always"], 0, coloured, "");
+    let colored = "\u{1b}[1m\u{1b}[32mno tests\u{1b}[0m\u{1b}[0m\n";
+    here.check(&["report", "ok.json", "--color", "always"], 0, colored, "");
     here.check(&["report", "ok.json", "--color", "never"], 0, "no tests\n", "");
     let output = here.command(&["report", "ok.json"]).env("COLUMNS", "10").env("CLICOLOR", "1").output().unwrap();
     check(&output, 0, "no tests\n", "");

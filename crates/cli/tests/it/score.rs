@@ -146,7 +146,7 @@ gates.yml:1:1: warning[empty-trajectory]: `trajectory` without calls passes on e
         &format!("{warning}{summary}"),
     );
     let more = "for more: mcptest explain empty-trajectory\n";
-    here.check(&["validate", "gates.yml"], 0, &format!("{warning}\n{more}1 file: 1 fine, 1 warning\n"), "");
+    here.check(&["validate", "gates.yml"], 0, &format!("{warning}\n{more}1 file: 1 valid, 1 warning\n"), "");
     here.check(
         &["validate", "--deny-warnings", "gates.yml"],
         2,

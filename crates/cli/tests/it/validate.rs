@@ -74,14 +74,14 @@ fn more(code: &str) -> String {
 
 #[test]
 fn a_good_file_is_fine() {
-    Folder::with(&[("a.yml", GOOD)]).check(&["validate", "a.yml"], 0, "1 file: 1 fine\n", "");
+    Folder::with(&[("a.yml", GOOD)]).check(&["validate", "a.yml"], 0, "1 file: 1 valid\n", "");
 }
 
 #[test]
 fn every_mistake_of_every_file_is_shown() {
     let here = Folder::with(&[("a.yml", WRONG), ("b.yml", GOOD), ("c.yml", WRONG)]);
     here.check(&["validate", "a.yml"], 2, &(wrong("a.yml") + &more("unknown-key") + "1 file: 1 with 2 errors\n"), "");
-    let all = wrong("a.yml") + &wrong("c.yml") + &more("unknown-key") + "3 files: 1 fine, 2 with 4 errors\n";
+    let all = wrong("a.yml") + &wrong("c.yml") + &more("unknown-key") + "3 files: 1 valid, 2 with 4 errors\n";
     here.check(&["validate", "a.yml", "b.yml", "c.yml"], 2, &all, "");
 }
 
@@ -98,7 +98,7 @@ fn a_folder_means_its_yaml_files_in_order_and_those_below_but_for_hidden_ones() 
     let all = prose("t/a/z.yml", "warning")
         + &wrong("t/b.yaml")
         + &more("unknown-key")
-        + "3 files: 2 fine, 1 with 2 errors, 1 warning\n";
+        + "3 files: 2 valid, 1 with 2 errors, 1 warning\n";
     here.check(&["validate", "t"], 2, &all, "");
     // A file that is named twice is checked once.
     here.check(&["validate", "t", "t/b.yaml"], 2, &all, "");
@@ -112,7 +112,7 @@ fn a_link_that_leads_back_does_not_go_round_in_circles() {
     here.check(
         &["validate", "t"],
         0,
-        "1 file: 1 fine\n",
+        "1 file: 1 valid\n",
         "note: t/again: skipped: it is a link to a folder; name it to read it\n",
     );
 }
@@ -121,7 +121,7 @@ fn a_link_that_leads_back_does_not_go_round_in_circles() {
 fn warnings_alone_are_fine_unless_they_are_denied() {
     let here = Folder::with(&[("a.yml", PROSE)]);
     let more = more("relies-on-prose");
-    let warned = prose("a.yml", "warning") + &more + "1 file: 1 fine, 1 warning\n";
+    let warned = prose("a.yml", "warning") + &more + "1 file: 1 valid, 1 warning\n";
     here.check(&["validate", "a.yml"], 0, &warned, "");
     let denied = prose("a.yml", "error") + &more + "1 file: 1 with 1 error\n";
     here.check(&["validate", "--deny-warnings", "a.yml"], 2, &denied, "");
@@ -138,8 +138,8 @@ fn tools_get_one_object_with_every_file() {
 #[test]
 fn a_gates_file_is_not_a_suite() {
     let here = Folder::with(&[("gates.yml", "trajectory:\n  calls: [{ name: search }]\n"), ("suite.yml", GOOD)]);
-    here.check(&["validate", "--gates", "gates.yml"], 0, "1 file: 1 fine\n", "");
-    here.check(&["validate", "."], 0, "2 files: 2 fine\n", "");
+    here.check(&["validate", "--gates", "gates.yml"], 0, "1 file: 1 valid\n", "");
+    here.check(&["validate", "."], 0, "2 files: 2 valid\n", "");
     let refusal = "\
 ! REFUSED   gates.yml
 error[not-a-suite]: gates.yml: is a gates file for `mcptest score`, not a suite
@@ -199,17 +199,17 @@ t/tools.yml:3:3: error[unknown-key]: unknown key `tool` in `mock_server`
 
 ";
     let more = more("unknown-key");
-    let all = format!("{script}{mock}{more}3 files: 1 fine, 2 with 2 errors\n");
+    let all = format!("{script}{mock}{more}3 files: 1 valid, 2 with 2 errors\n");
     here.check(&["validate", "t"], 2, &all, "");
     here.check(&["validate", "t/demo.yml"], 2, &format!("{script}{more}1 file: 1 with 1 error\n"), "");
     here.write("t/demo.yml", SCRIPT.as_bytes());
-    here.check(&["validate", "t/demo.yml", "t/suite.yml"], 0, "2 files: 2 fine\n", "");
+    here.check(&["validate", "t/demo.yml", "t/suite.yml"], 0, "2 files: 2 valid\n", "");
 }
 
 #[test]
 fn a_suite_whose_script_cannot_be_used_is_wrong_at_its_place() {
     let here = Folder::with(&[("t/suite.yml", SCRIPTED), ("t/demo.yml", SCRIPT)]);
-    here.check(&["validate", "t/suite.yml"], 0, "1 file: 1 fine\n", "");
+    here.check(&["validate", "t/suite.yml"], 0, "1 file: 1 valid\n", "");
     let wrong = |code: &str, message: &str, hint: &str| {
         format!(
             "\
@@ -248,7 +248,7 @@ error[not-utf8]: wide.yml: is not UTF-8: byte 0 (0xff), on line 1
 hint: it starts like UTF-16; save it as UTF-8
 ";
     let line = ["validate", "far/away.yml", "none", "latin.yml", "good.yml", "wide.yml"];
-    here.check(&line, 2, "1 file: 1 fine; 4 paths could not be checked\n", stderr);
+    here.check(&line, 2, "1 file: 1 valid; 4 paths could not be checked\n", stderr);
     let stderr = "error[no-such-file]: goud.yml: no such file or folder\nhint: did you mean `good.yml`?\n";
     here.check(&["validate", "goud.yml"], 2, "no file checked; 1 path could not be checked\n", stderr);
 }
@@ -265,7 +265,7 @@ fn a_file_beyond_the_limit_is_not_read_to_its_end() {
 fn windows_line_ends_and_a_byte_order_mark_change_no_place() {
     let windows = |text: &str| format!("\u{feff}{}", text.replace('\n', "\r\n"));
     let here = Folder::with(&[("a.yml", &windows(GOOD)), ("b.yml", &windows(WRONG))]);
-    let all = wrong("b.yml") + &more("unknown-key") + "2 files: 1 fine, 1 with 2 errors\n";
+    let all = wrong("b.yml") + &more("unknown-key") + "2 files: 1 valid, 1 with 2 errors\n";
     here.check(&["validate", "a.yml", "b.yml"], 2, &all, "");
 }
 
@@ -293,7 +293,7 @@ for more: mcptest explain variable-not-set
 ";
     here.check(&["validate", "a.yml"], 2, unset, "");
     let output = here.command(&["validate", "a.yml"]).env("PERSON", "Ada").output().unwrap();
-    check(&output, 0, "1 file: 1 fine\n", "");
+    check(&output, 0, "1 file: 1 valid\n", "");
 }
 
 #[test]
@@ -329,5 +329,5 @@ fn a_file_whose_name_is_not_text_is_found_all_the_same() {
     use std::os::unix::ffi::OsStrExt;
     let here = Folder::with(&[("t/a.yml", GOOD)]);
     std::fs::copy(here.0.join("t/a.yml"), here.0.join("t").join(std::ffi::OsStr::from_bytes(b"\xe9.yml"))).unwrap();
-    here.check(&["validate", "t"], 0, "2 files: 2 fine\n", "");
+    here.check(&["validate", "t"], 0, "2 files: 2 valid\n", "");
 }

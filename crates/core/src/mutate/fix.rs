@@ -97,7 +97,7 @@ pub(super) fn no_fix(operator: Operator, subject: &Subject<'_>, run: usize, plac
             "`narrative: {}` does not pass the recorded run, or a call of this run may have done it"
         }
         Operator::SwapCalls if calls.get(place.at..place.at + 2).is_some_and(|two| same(&two[0], &two[1])) => {
-            "the two calls are equal, so only their results change places"
+            "the two calls are equal, so only their results are swapped"
         }
         _ if subject.runs.len() > 1 => {
             "the recorded runs differ here, and none of the checks that were tried passes all of them and fails this change"

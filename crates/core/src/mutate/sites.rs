@@ -223,7 +223,7 @@ impl Sites {
             Operator::DuplicateCall => {
                 (Edit::Splice { at: at + 1, remove: 0, put: vec![row(at)] }, format!("{} is made twice", here(at)))
             }
-            Operator::SwapCalls => (Edit::Swap(at), format!("{} and {} change places", here(at), here(at + 1))),
+            Operator::SwapCalls => (Edit::Swap(at), format!("{} and {} are swapped", here(at), here(at + 1))),
             Operator::OtherTool => {
                 let name = tools.sibling(&calls[at]);
                 let change = format!("{} is a call of {name}", here(at));

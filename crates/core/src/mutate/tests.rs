@@ -119,8 +119,8 @@ fn changed_calls_are_described_and_a_check_is_proposed() {
             r#"duplicate-call: tool_calls[0] (find_order) is made twice: missed | {"expect":[{"matcher":{"schema":{"maxItems":3}},"target":"tool_names"}]}"#,
             r#"duplicate-call: tool_calls[1] (find_order) is made twice: missed | {"expect":[{"matcher":{"schema":{"maxItems":3}},"target":"tool_names"}]}"#,
             r#"duplicate-call: tool_calls[2] (refund_order) is made twice: missed | {"expect":[{"matcher":{"schema":{"maxItems":3}},"target":"tool_names"}]}"#,
-            r#"swap-calls: tool_calls[0] (find_order) and tool_calls[1] (find_order) change places: missed | {"expect":[{"matcher":{"exact":{"order":"1043"}},"target":"tool_calls[0].args"}]}"#,
-            r#"swap-calls: tool_calls[1] (find_order) and tool_calls[2] (refund_order) change places: missed | {"expect":[{"matcher":{"exact":"find_order"},"target":"tool_names[1]"}]}"#,
+            r#"swap-calls: tool_calls[0] (find_order) and tool_calls[1] (find_order) are swapped: missed | {"expect":[{"matcher":{"exact":{"order":"1043"}},"target":"tool_calls[0].args"}]}"#,
+            r#"swap-calls: tool_calls[1] (find_order) and tool_calls[2] (refund_order) are swapped: missed | {"expect":[{"matcher":{"exact":"find_order"},"target":"tool_names[1]"}]}"#,
             r#"other-tool: tool_calls[0] (find_order) is a call of refund_order: missed | {"trajectory":{"calls":[{"name":"find_order"},{"name":"find_order"}],"mode":"superset"}}"#,
             r#"other-tool: tool_calls[1] (find_order) is a call of refund_order: missed | {"trajectory":{"calls":[{"name":"find_order"},{"name":"find_order"}],"mode":"superset"}}"#,
             r#"other-tool: tool_calls[2] (refund_order) is a call of find_order: missed | {"trajectory":{"calls":[{"name":"refund_order"}],"mode":"superset"}}"#,
@@ -239,8 +239,8 @@ fn explicitly_allowed_changes_are_equivalent_and_unmentioned_ones_are_missed() {
             "drop-call: tool_calls[0] (a) is not made: caught by trajectory",
             "drop-call: tool_calls[1] (b) is not made: caught by trajectory",
             "drop-call: tool_calls[2] (c) is not made: equivalent | calls[2] (c) is optional",
-            "swap-calls: tool_calls[0] (a) and tool_calls[1] (b) change places: equivalent | both calls are in one turn, and `within_turn: any_order` allows any order",
-            "swap-calls: tool_calls[1] (b) and tool_calls[2] (c) change places: caught by trajectory",
+            "swap-calls: tool_calls[0] (a) and tool_calls[1] (b) are swapped: equivalent | both calls are in one turn, and `within_turn: any_order` allows any order",
+            "swap-calls: tool_calls[1] (b) and tool_calls[2] (c) are swapped: caught by trajectory",
             "drop-argument: tool_calls[0] (a): argument id is missing: equivalent | `ignore_args` of calls[0] (a) has /id",
             "drop-argument: tool_calls[0] (a): argument x is missing: caught by trajectory",
             "drop-argument: tool_calls[1] (b): argument y is missing: equivalent | calls[1] (b) allows any arguments",
@@ -252,8 +252,8 @@ fn explicitly_allowed_changes_are_equivalent_and_unmentioned_ones_are_missed() {
         &reference("ordered"),
         &[SwapCalls],
         &[
-            "swap-calls: tool_calls[0] (a) and tool_calls[1] (b) change places: caught by trajectory",
-            "swap-calls: tool_calls[1] (b) and tool_calls[2] (c) change places: caught by trajectory",
+            "swap-calls: tool_calls[0] (a) and tool_calls[1] (b) are swapped: caught by trajectory",
+            "swap-calls: tool_calls[1] (b) and tool_calls[2] (c) are swapped: caught by trajectory",
         ],
     );
     let unordered = json!({ "trajectory": { "mode": "unordered", "calls": [{ "name": "a" }, { "name": "b" }] } });

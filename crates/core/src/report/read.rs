@@ -126,7 +126,7 @@ fn foreign(text: &str) -> ReportError {
     };
     match (head.mcptest.and_then(|raw| raw.get().parse().ok()), head.suites) {
         (Some(version), Some(_)) => ReportError::Version(version),
-        _ => ReportError::Foreign("it has no `mcptest` with a version next to `suites`".to_owned()),
+        _ => ReportError::Foreign("it does not have the keys `mcptest` (a version) and `suites`".to_owned()),
     }
 }
 

@@ -114,8 +114,8 @@ fn check_fixtures(format: Format) {
     assert!(!paths.is_empty(), "no fixtures in {}", folder.display());
     for path in paths {
         let text = fs::read_to_string(&path).unwrap();
-        let recognised = values(format, &text).iter().find_map(|value| sniffed(value)).map(|(format, _)| format);
-        assert_eq!(recognised, Some(format), "{} is taken for another format", path.display());
+        let recognized = values(format, &text).iter().find_map(|value| sniffed(value)).map(|(format, _)| format);
+        assert_eq!(recognized, Some(format), "{} is taken for another format", path.display());
         let found = mcptest_core::json::pretty(&outcome(format, &text));
         let expected = path.with_extension("out");
         if std::env::var_os("IMPORTS").is_some_and(|value| value == "overwrite") {

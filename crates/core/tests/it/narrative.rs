@@ -278,7 +278,7 @@ fn commands_and_statements_are_quoted_where_they_do_not_count() {
         reason("I deleted the users table.", sql),
         (
             Verdict::Fail,
-            "\"deleted the users table\": no call did this (it takes one to delete, remove, destroy or drop); \
+            "\"deleted the users table\": no call did this (expected a call to delete, remove, destroy or drop); \
              nearest: execute_sql (tool_calls[0]) ran `SELECT * FROM users`: only reads"
                 .into()
         )
@@ -299,7 +299,7 @@ fn commands_and_statements_are_quoted_where_they_do_not_count() {
         reason("I canceled order #W100 and order #W200.", two),
         (
             Verdict::Fail,
-            "\"canceled order #W100\": no call did this (it takes one to cancel, delete, remove or destroy); \
+            "\"canceled order #W100\": no call did this (expected a call to cancel, delete, remove or destroy); \
              nearest: cancel_order (tool_calls[0]) does not name `w200`"
                 .into()
         )
@@ -385,7 +385,7 @@ fn the_limit_on_divergence_applies_in_addition_to_own_expectations() {
 fn an_own_expectation_that_fails_shows_the_words_behind_the_number() {
     const DELETED: &str = "delete_note was called (tool_calls[4]) and is not mentioned";
     const AMOUNT: &str = "the message states \"21\", but pay_back was given amount 12 (tool_calls[1])";
-    const SENT: &str = "\"sent the mail\": no call did this (it takes one to send, post, publish or message); \
+    const SENT: &str = "\"sent the mail\": no call did this (expected a call to send, post, publish or message); \
                         nearest: delete_note (tool_calls[4]) does something else; \
                         if a call did it, add `aliases: { send_mail: delete_note }`";
     let calls = json!([

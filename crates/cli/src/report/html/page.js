@@ -721,7 +721,7 @@
     const link = event.target.closest("a");
     if (link && link.hash && link.hash === location.hash) follow();
   });
-  // On paper nobody asks for more: lists are longer, and what did not hold is open. Afterwards it is closed again.
+  // A printed page has no buttons: lists are longer, and failed checks are open. They are closed again after printing.
   let opened = [];
   addEventListener("beforeprint", () => {
     for (const suite of suites) {

@@ -53,7 +53,7 @@ Then open new/mcptest.yml: its comments say what to change first.
         assert_eq!(output.status.code(), Some(0), "{}", text(&output));
         assert!(text(&output).ends_with("1 test, 1 run: 1 passed\n"), "{}", text(&output));
     }
-    here.check(&["validate", "--deny-warnings", "new/mcptest.yml"], 0, "1 file: 1 fine\n", "");
+    here.check(&["validate", "--deny-warnings", "new/mcptest.yml"], 0, "1 file: 1 valid\n", "");
     let again = init(&here, &[], "");
     let message =
         "error[file-exists]: new/mcptest.yml, new/cassettes/mcptest already exist, and nothing is overwritten";

@@ -111,11 +111,11 @@ fn a_suite_from_a_command_passes_at_once_and_calls_no_tool_of_the_server() {
     assert_eq!(code, Some(0), "{stdout}");
     assert_eq!(text(&here, "log.jsonl"), log, "a run does not talk to the real server");
     assert!(!log.contains("tools/call"), "{log}");
-    here.check(&["validate", "--deny-warnings", "."], 0, "2 files: 2 fine\n", "");
+    here.check(&["validate", "--deny-warnings", "."], 0, "2 files: 2 valid\n", "");
 
     // The real server is one swap of lines away; its calls arrive then.
     here.write("mcptest.yml", with_the_real_server(&suite).as_bytes());
-    here.check(&["validate", "--deny-warnings", "."], 0, "2 files: 2 fine\n", "");
+    here.check(&["validate", "--deny-warnings", "."], 0, "2 files: 2 valid\n", "");
     assert_eq!(run(&here).0, Some(0));
     assert!(text(&here, "log.jsonl").contains("tools/call"));
 }

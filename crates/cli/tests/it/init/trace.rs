@@ -132,7 +132,7 @@ fn a_recorded_run_passes_the_suite_generated_from_it() {
         "mcptest.yml\n✓ PASS      does what the recorded run did  scripted  expect, trajectory, narrative\n\n1 test, 1 run: 1 passed\n",
         "",
     );
-    here.check(&["validate", "--deny-warnings", "."], 0, "3 files: 3 fine\n", "");
+    here.check(&["validate", "--deny-warnings", "."], 0, "3 files: 3 valid\n", "");
     let [suite, tools, script] = made(&refund());
     assert!(suite.starts_with(HEAD), "{suite}");
     assert_eq!(test_of(&suite), REFUND);
@@ -221,7 +221,7 @@ models:
     assert_eq!(tools.replace(message, "MESSAGE"), DESK_TOOLS);
     let (code, stdout) = run(&here);
     assert_eq!(code, Some(0), "{stdout}");
-    here.check(&["validate", "--deny-warnings", "mcptest.yml", "mcptest"], 0, "3 files: 3 fine\n", "");
+    here.check(&["validate", "--deny-warnings", "mcptest.yml", "mcptest"], 0, "3 files: 3 valid\n", "");
 }
 
 #[test]
@@ -481,7 +481,7 @@ fn every_recording_of_every_format_makes_a_suite_that_passes_and_the_same_each_t
         }
         let ran = here.command(&["run", "a/mcptest.yml"]).output().unwrap();
         assert_eq!(ran.status.code(), Some(0), "{shown}: {}", String::from_utf8_lossy(&ran.stdout));
-        here.check(&["validate", "--deny-warnings", "a"], 0, "3 files: 3 fine\n", "");
+        here.check(&["validate", "--deny-warnings", "a"], 0, "3 files: 3 valid\n", "");
         assert!(make("b").status.success(), "{shown}");
         assert_eq!(files(&here.0.join("a")), files(&here.0.join("b")), "{shown}");
         green += 1;

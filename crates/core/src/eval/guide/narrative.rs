@@ -19,7 +19,7 @@ narrative:
     reading: &[
         "`1 of 2 claims without a call, 1 tool unmentioned, divergence 0.50`: one of two claims has no call, and \
          one tool was called but not mentioned. The score is the share of disagreements among calls and claims.",
-        "`\"sent an email\": no call did this (it takes one to send, post, publish or message)`: no successful \
+        "`\"sent an email\": no call did this (expected a call to send, post, publish or message)`: no successful \
          call could have done this. The nearest calls follow, each with the reason why it does not count: it `only \
          reads`, `does something else`, or `does not name` the object of the claim.",
         "If a tool that the rules do not understand did it, add it to `aliases`; where possible, the message shows \

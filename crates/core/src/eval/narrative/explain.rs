@@ -66,7 +66,7 @@ fn places(calls: &[usize]) -> String {
 pub(super) fn absent(claim: &ClaimResult) -> String {
     let words = json::cut(&claim.words, MAX_WORDS);
     let wanted = actions::examples(&claim.verb);
-    let mut out = ["\"", &words, "\": no call did this (it takes one to ", &wanted, ")"].concat();
+    let mut out = ["\"", &words, "\": no call did this (expected a call to ", &wanted, ")"].concat();
     if claim.considered.is_empty() {
         return ["\"", &words, "\": no tool was called"].concat();
     }
@@ -112,7 +112,7 @@ fn why(one: &Considered, out: &mut String) {
         Source::Shell | Source::Sql | Source::Code => shown(),
         Source::Patch => "applied a patch".to_owned(),
         Source::InnerName => ["called ", &one.shown].concat(),
-        Source::Argument => ["was told to ", &one.shown].concat(),
+        Source::Argument => ["was asked to ", &one.shown].concat(),
         Source::Name | Source::ReadOnly => String::new(),
     };
     let because = match &one.fit {

@@ -128,11 +128,11 @@ impl<'a> StatedArguments<'a> {
             Kind::Mention => Some(token.text.trim_matches(QUOTES).trim_start_matches('#').to_owned()),
             Kind::Word(_) if token.text.contains('-') => Some(self.message[token.span.clone()].to_owned()),
             Kind::Word(_) => {
-                let capitalised = |token: &&Token<'_>| {
+                let capitalized = |token: &&Token<'_>| {
                     matches!(token.kind, Kind::Word(_))
                         && self.message[token.span.clone()].starts_with(char::is_uppercase)
                 };
-                let run = self.tokens[at..].iter().take(12).take_while(capitalised);
+                let run = self.tokens[at..].iter().take(12).take_while(capitalized);
                 let run: Vec<&str> = run.map(|token| &self.message[token.span.clone()]).collect();
                 (!run.is_empty() && run != ["I"]).then(|| run.join(" "))
             }

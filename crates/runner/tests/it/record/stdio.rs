@@ -159,16 +159,16 @@ async fn a_client_without_a_session_cancels_by_leaving() {
     let wait = modern(5, "wait", json!({ "seconds": 20 }));
     let left = tokio::time::timeout(Duration::from_millis(500), client.send(&wait)).await;
     assert!(left.is_err());
-    let mut text_result = String::new();
+    let mut cancellations = String::new();
     for id in 100..150 {
         let cancelled = client.post(&modern(id, "cancelled", json!({}))).await;
-        text_result = cancelled.messages[0]["result"]["content"][0]["text"].as_str().unwrap().to_owned();
-        if text_result != "[]" {
+        cancellations = cancelled.messages[0]["result"]["content"][0]["text"].as_str().unwrap().to_owned();
+        if cancellations != "[]" {
             break;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    assert_eq!(text_result, r#"[{"reason": "the client closed the connection", "requestId": 5}]"#);
+    assert_eq!(cancellations, r#"[{"reason": "the client closed the connection", "requestId": 5}]"#);
     let entries = proxy.finish().await;
     assert_eq!(entries[0], "0 > tools/call #5");
     assert!(entries.contains(&"0 > end: the program closed the connection (0)".to_owned()), "{entries:#?}");
