@@ -69,7 +69,7 @@ fn every_example_loads_without_a_warning() {
     let count = examples().len();
     let mut command = Folder::with(&[]).command(&["validate", "--deny-warnings", "examples"]);
     let output = command.current_dir(root()).output().unwrap();
-    check(&output, 0, &format!("{count} files: {count} fine\n"), "");
+    check(&output, 0, &format!("{count} files: {count} valid\n"), "");
 }
 
 #[test]
