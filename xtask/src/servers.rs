@@ -26,7 +26,6 @@ const POLL: Duration = Duration::from_millis(100);
 /// How many sets are installed at the same time.
 const WORKERS: usize = 4;
 
-/// What is installed together.
 struct Set {
     /// Its folder below `target/servers`.
     name: &'static str,

@@ -17,7 +17,6 @@ mod warnings;
 
 use mcptest_core::diag::Code;
 
-/// One kind of problem.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
     /// The code that messages carry.

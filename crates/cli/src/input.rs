@@ -26,7 +26,6 @@ pub(crate) fn io_error(path: &Path, error: &io::Error) -> FileError {
     }
 }
 
-/// A path for messages.
 pub(crate) fn shown(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }

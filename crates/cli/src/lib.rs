@@ -24,7 +24,6 @@ mod words;
 pub use command::{Environment, run};
 pub use panics::install_panic_hook;
 
-/// The commands and options.
 pub fn cli() -> clap::Command {
     <args::Cli as clap::CommandFactory>::command()
 }

@@ -198,7 +198,6 @@ impl RowList {
         Self(Pretty::new(style.verbosity, style.output))
     }
 
-    /// What an event adds.
     pub(crate) fn event(&mut self, event: &Event) -> String {
         self.0.event(event)
     }
@@ -242,7 +241,6 @@ impl Reporter {
         }
     }
 
-    /// Writes the rest.
     fn finish(&mut self, report: &Report, compared: Option<&Compared>, out: &mut dyn Write) -> io::Result<()> {
         if let Some(pretty) = &mut self.pretty {
             self.text.push_str(&pretty.finish(report, compared));

@@ -128,7 +128,6 @@ pub struct AccountCall {
 }
 
 impl Account {
-    /// The same without secrets.
     #[must_use]
     pub fn redacted(self, redactor: &Redactor) -> Self {
         let text = |text: String| redactor.text(&text).into_owned();

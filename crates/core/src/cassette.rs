@@ -76,7 +76,6 @@ impl std::fmt::Display for Unreadable {
 
 impl std::error::Error for Unreadable {}
 
-/// The fingerprint of inputs.
 pub fn fingerprint(inputs: &Value) -> String {
     hash(json::canonical(inputs).as_bytes())
 }

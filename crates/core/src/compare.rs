@@ -19,7 +19,6 @@ use crate::trace::{self, Price, words};
 pub const LEVEL: f64 = 0.05;
 
 words! {
-    /// What a comparison says.
     Outcome {
         /// Nothing changed, or no more than the margin allows.
         Same = "same",
@@ -32,7 +31,6 @@ words! {
     }
 }
 
-/// How to compare.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct CompareOptions {
     /// Rates that differ by no more than this, from 0 to 1, count as the same if the interval of the difference shows it.
@@ -43,10 +41,8 @@ pub struct CompareOptions {
     pub by_model: bool,
 }
 
-/// Passes of one side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Passes {
-    /// Runs that passed.
     pub passed: u64,
     /// Runs that could be judged.
     pub runs: u64,
@@ -68,22 +64,16 @@ impl Passes {
 /// A number per run, as a mean over the runs that have it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measure {
-    /// Its name.
     pub name: &'static str,
-    /// The mean before.
     pub old: f64,
-    /// The mean after.
     pub new: f64,
 }
 
 /// Something that is counted on both sides, such as a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shift {
-    /// What is counted.
     pub name: String,
-    /// How often before.
     pub old: u64,
-    /// How often after.
     pub new: u64,
 }
 
@@ -105,11 +95,8 @@ pub struct Drift {
 /// A gate over all runs whose verdict changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GateShift {
-    /// The gate.
     pub name: String,
-    /// The verdict before.
     pub old: RowVerdict,
-    /// The verdict after.
     pub new: RowVerdict,
 }
 
@@ -121,7 +108,6 @@ impl GateShift {
 }
 
 impl Drift {
-    /// Whether nothing drifted.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -136,9 +122,7 @@ pub struct TestComparison {
     pub name: String,
     /// The models, where they differ.
     pub models: Option<(String, String)>,
-    /// Before.
     pub old: Passes,
-    /// After.
     pub new: Passes,
     /// IDs of runs that passed only before and only after; none where runs are not paired.
     pub flips: Option<(Vec<String>, Vec<String>)>,
@@ -148,11 +132,9 @@ pub struct TestComparison {
     pub adjusted: Option<f64>,
     /// The 90 % interval of the difference of the rates, from -1 to 1.
     pub difference: Option<(f64, f64)>,
-    /// What it says.
     pub outcome: Outcome,
     /// Tokens, cost, time and calls per run.
     pub measures: Vec<Measure>,
-    /// What else changed.
     pub drift: Drift,
     /// Things to know about it.
     pub notes: Vec<String>,
@@ -168,25 +150,20 @@ impl TestComparison {
 /// The tests of one model on both sides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelComparison {
-    /// The model.
     pub model: String,
     /// How many tests both sides have.
     pub tests: usize,
-    /// Before.
     pub old: Passes,
-    /// After.
     pub new: Passes,
     /// The p-value over its tests; none if no test can be compared.
     pub p_value: Option<f64>,
     /// The same adjusted by Holm for the number of models.
     pub adjusted: Option<f64>,
-    /// What it says.
     pub outcome: Outcome,
     /// Whether its paths, tools, arguments, refusals or gates over runs changed.
     pub has_drift: bool,
 }
 
-/// Two sides compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
     /// What it says over all.
@@ -205,7 +182,6 @@ pub struct Comparison {
     pub added: Vec<String>,
     /// Means per run over all tests of both sides.
     pub measures: Vec<Measure>,
-    /// Things to know.
     pub notes: Vec<String>,
 }
 
@@ -233,7 +209,6 @@ impl Comparison {
     }
 }
 
-/// Compares two sides.
 pub fn compare(old: &Side, new: &Side, options: &CompareOptions) -> Comparison {
     let mut notes: Vec<String> = Vec::new();
     for (name, side) in [("OLD", old), ("NEW", new)] {

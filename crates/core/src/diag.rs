@@ -24,12 +24,9 @@ pub struct Failure<P = ()> {
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// What is wrong.
     pub message: String,
-    /// Where it is.
     #[serde(skip)]
     pub place: P,
-    /// How bad it is.
     #[serde(skip)]
     pub severity: Severity,
 }
@@ -179,7 +176,6 @@ impl<P: fmt::Debug> std::error::Error for Failure<P> where Self: fmt::Display {}
 pub struct Problems(pub Vec<Problem>);
 
 impl Problems {
-    /// Adds a problem.
     pub fn push(&mut self, problem: Problem) {
         self.0.push(problem);
     }
@@ -243,7 +239,6 @@ impl Source {
         &self.name
     }
 
-    /// The whole text.
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -26,12 +26,7 @@ pub enum Event {
     /// A row has its verdict.
     RowFinished(Box<Row>),
     /// All rows of a test on a model were reported.
-    CellFinished {
-        /// The test.
-        test: String,
-        /// The model.
-        model: String,
-    },
+    CellFinished { test: String, model: String },
     /// Rows that are inconclusive do not make the run fail. It comes before all rows.
     InconclusiveAllowed,
     /// A note that is not a verdict.

@@ -64,7 +64,6 @@ impl Run {
     }
 }
 
-/// What to infer.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
     /// Whether calls that change nothing are required too.
@@ -174,7 +173,6 @@ fn not_all(bad: usize, count: usize, one: &str, several: &str) -> String {
     }
 }
 
-/// All of the runs.
 fn of_all(count: usize) -> String {
     if count == 1 { "1 run".to_owned() } else { format!("{count} of {count} runs") }
 }
@@ -251,7 +249,6 @@ impl Inferred {
         Value::Object(gates)
     }
 
-    /// The block `trajectory`.
     fn trajectory(&self) -> Value {
         if self.no_calls.is_some() {
             return json!({ "mode": "subset", "calls": [] });

@@ -26,7 +26,6 @@ pub struct Key {
     pub example: &'static str,
 }
 
-/// What a key accepts.
 #[derive(Debug, Clone, Copy)]
 pub enum ValueType {
     /// A string that is not empty.
@@ -42,9 +41,7 @@ pub enum ValueType {
     /// A number of at least 0.
     NonNegative,
     Bool,
-    /// One of these words.
     Word(&'static [&'static str]),
-    /// One of these numbers.
     OneOf(&'static [u64]),
     /// A list with a minimum length.
     List(usize, &'static ValueType),
@@ -62,7 +59,6 @@ pub enum ValueType {
     TextOr(&'static Block),
     Any,
     Matcher,
-    /// A JSON Schema.
     Schema,
     /// Rules for the arguments of a call: `any`, `ignore`, or one of [`ARGS_RULES`].
     CallArgs,
@@ -125,7 +121,6 @@ pub(crate) fn with_article(name: &str) -> String {
     format!("{} {name}", if vowel { "an" } else { "a" })
 }
 
-/// An optional key.
 pub const fn key(name: &'static str, value_type: ValueType, default: &'static str, meaning: &'static str) -> Key {
     Key { name, value_type, required: false, default, meaning, example: "" }
 }

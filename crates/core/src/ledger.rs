@@ -112,11 +112,8 @@ pub enum Message {
 }
 
 words! {
-    /// Who sent a message.
     Side {
-        /// The program.
         Program = "program",
-        /// The server.
         Server = "server",
     }
 }
@@ -150,7 +147,6 @@ pub struct Response {
     pub end: End,
 }
 
-/// How a response ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
     Complete,

@@ -47,9 +47,7 @@ words! {
         InsertCall = "insert-call",
         /// The run ended early: the last calls were not made.
         CutTail = "cut-tail",
-        /// An argument is missing.
         DropArgument = "drop-argument",
-        /// An argument is null.
         NullArgument = "null-argument",
         /// An argument has another type.
         RetypeArgument = "retype-argument",
@@ -57,11 +55,8 @@ words! {
         OffByOne = "off-by-one",
         /// An argument has the value of another call.
         ForeignValue = "foreign-value",
-        /// A call failed.
         FailResult = "fail-result",
-        /// A failed call succeeded.
         UnfailResult = "unfail-result",
-        /// A result is empty.
         EmptyResult = "empty-result",
         /// A call got the result of another call.
         ForeignResult = "foreign-result",
@@ -87,9 +82,7 @@ words! {
         Calls = "calls",
         /// What they were made with.
         Arguments = "arguments",
-        /// What they returned.
         Results = "results",
-        /// The final message.
         Message = "message",
         /// Everything else in the run.
         Session = "session",
@@ -97,7 +90,6 @@ words! {
 }
 
 impl Operator {
-    /// What it changes.
     pub fn class(self) -> OperatorClass {
         match self {
             Self::DropCall
@@ -150,7 +142,6 @@ impl Operator {
 pub struct Run {
     /// Its name in reports.
     pub name: String,
-    /// What it did.
     pub trace: Trace,
 }
 
@@ -159,18 +150,14 @@ pub struct Run {
 pub struct Subject<'a> {
     /// Assertions of every run.
     pub expect: &'a [Assertion],
-    /// The gates.
     pub gates: &'a Gates,
-    /// The runs, in order.
     pub runs: Vec<Run>,
     /// Whether gates over runs can judge them.
     pub is_group: bool,
 }
 
-/// What to try.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Which operators.
     pub operators: Vec<Operator>,
     /// Maximum number of mutants per subject. If there are more, each operator gets a fair share, spread over the run. Without a
     /// limit there are 2,000, and fewer of a run with more than 200 calls.
@@ -192,7 +179,6 @@ words! {
 /// One changed run and the results of its checks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mutant {
-    /// Index of the run.
     pub run: usize,
     /// How it was changed.
     pub operator: Operator,
@@ -215,7 +201,6 @@ pub struct Mutant {
 pub struct Untried {
     /// Mutants equal to the original or to an earlier mutant.
     pub duplicates: usize,
-    /// Mutants over the limit.
     pub over_limit: usize,
     /// Runs that fail their own checks, which `reliability` absorbs.
     pub absorbed_runs: usize,
@@ -228,9 +213,7 @@ pub struct NotPassing {
     pub run: Option<usize>,
     /// The gate, or `expect`.
     pub check: &'static str,
-    /// Its verdict.
     pub verdict: Verdict,
-    /// The first reason.
     pub reason: String,
 }
 

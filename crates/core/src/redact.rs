@@ -36,7 +36,6 @@ const SHORTEST_END: usize = 12;
 /// What every replacement begins with.
 pub const MARK: &str = "[redacted:";
 
-/// Replaces secrets.
 #[derive(Clone)]
 pub struct Redactor {
     /// Of each form of each value, the name of the value.
@@ -93,7 +92,6 @@ impl Redactor {
         Self { names, forms, known, has_numbers }
     }
 
-    /// A text without secrets.
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.text_with(text, &mut |_| {})
     }
@@ -332,7 +330,6 @@ pub fn hash(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// Bytes in hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digit = |half: u8| char::from(DIGITS[usize::from(half)]);

@@ -26,11 +26,8 @@ pub use read::{ReportError, read};
 pub const FORMAT: u32 = 1;
 
 words! {
-    /// What a row says.
     RowVerdict {
-        /// All assertions passed.
         Pass = "pass",
-        /// An assertion failed.
         Fail = "fail",
         /// There are too few runs to decide; counts as a failure unless it is allowed.
         Inconclusive = "inconclusive",
@@ -40,7 +37,6 @@ words! {
         Error = "error",
         /// It failed, and `reliability` judges how often runs may.
         Absorbed = "absorbed",
-        /// It was not run.
         Skipped = "skipped",
         /// No gate judges it: a trace where all gates are about groups, or a gate that is only measured. In JSON it is null.
         Unjudged = "unjudged",
@@ -69,7 +65,6 @@ impl From<Verdict> for RowVerdict {
 words! {
     /// What a row is about.
     Family {
-        /// One run.
         Run = "RUN",
         /// All runs of a cell.
         Gate = "GATE",
@@ -98,7 +93,6 @@ pub struct Row {
     /// A model's review of the final message, made when the run was recorded. It does not affect the verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advisory: Option<String>,
-    /// What was checked.
     pub checks: Vec<CheckResult>,
     /// What its tokens cost at the prices in the suite, where both are known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,7 +106,6 @@ pub struct Row {
     /// Why it could not be judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
-    /// What it is about.
     pub family: Family,
     /// The gate of a gate row.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -123,7 +116,6 @@ pub struct Row {
     /// else the test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mark: Option<Mark>,
-    /// The model.
     pub model: String,
     /// The full name: test, model, run and gate, as far as they are needed to distinguish rows.
     pub name: String,
@@ -145,12 +137,10 @@ pub struct Row {
     /// Runs of its cell, where they are not as many as the suite says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<u64>,
-    /// The test.
     pub test: String,
     /// The trace of a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Box<Trace>>,
-    /// The verdict.
     #[serde(serialize_with = "verdict_or_null")]
     pub verdict: RowVerdict,
 }
@@ -266,24 +256,18 @@ pub fn row_name(test: &str, model: Option<&str>, run: Option<u64>, gate: Option<
 pub struct Totals {
     /// Failed runs that `reliability` judges.
     pub absorbed: usize,
-    /// Could not be judged.
     pub error: usize,
-    /// Failed.
     pub fail: usize,
     /// Had too few runs to decide.
     pub inconclusive: usize,
-    /// Passed.
     pub pass: usize,
-    /// Not run.
     pub skipped: usize,
-    /// Lacked evidence.
     pub unassessable: usize,
     /// Judged by no gate.
     pub unjudged: usize,
 }
 
 impl Totals {
-    /// Counts one row.
     pub fn count(&mut self, verdict: RowVerdict) {
         *match verdict {
             RowVerdict::Pass => &mut self.pass,
@@ -311,7 +295,6 @@ impl Totals {
         }
     }
 
-    /// All rows.
     pub fn rows(&self) -> usize {
         RowVerdict::ALL.iter().map(|verdict| self.of(*verdict)).sum()
     }
@@ -423,7 +406,6 @@ impl Serialize for Report {
 }
 
 impl Report {
-    /// Takes in one event.
     pub fn take(&mut self, event: Event) {
         match event {
             Event::SuiteStarted { file } => self.suites.push(SuiteReport { file, refused: None, rows: Vec::new() }),

@@ -53,7 +53,6 @@ impl Outcome {
     }
 }
 
-/// What to score by.
 #[derive(Debug, Clone)]
 pub struct Scorer {
     file: GateFile,

@@ -39,7 +39,6 @@ pub use tasks::{GateFile, Task};
 /// Maximum runs of one test. They are compared with each other, so all are in memory together.
 pub const MAX_RUNS: u64 = 100_000;
 
-/// One suite file.
 #[derive(Debug, Clone)]
 pub struct Suite {
     /// Its own variables, for templates that are resolved when a live run starts.
@@ -119,7 +118,6 @@ pub struct Server {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Transport {
-    /// A child process.
     Command {
         /// Program and arguments.
         argv: Vec<Template>,
@@ -152,11 +150,9 @@ words! {
 words! {
     /// The API that a model is called through.
     Provider {
-        /// Anthropic Messages.
         Anthropic = "anthropic",
         /// `OpenAI` and compatible APIs.
         Openai = "openai",
-        /// Google Gemini.
         Gemini = "gemini",
         /// A script file, for examples and tests.
         Script = "script",
@@ -164,11 +160,8 @@ words! {
 }
 
 words! {
-    /// Which `OpenAI` API.
     Api {
-        /// Chat Completions.
         Chat = "chat",
-        /// Responses.
         Responses = "responses",
     }
 }

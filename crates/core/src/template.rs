@@ -72,7 +72,6 @@ impl TemplateError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{path}` is not there: {reason}")]
 pub struct Missing {
-    /// The path.
     pub path: String,
     /// Where it ends.
     pub reason: String,
@@ -242,7 +241,6 @@ impl Shape {
         }
     }
 
-    /// The value.
     pub fn fill(&self, scope: &Scope) -> Result<Value, Missing> {
         Ok(match self {
             Self::Fixed(value) => value.clone(),

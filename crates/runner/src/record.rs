@@ -79,7 +79,6 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Starts the proxies.
     pub async fn start(setup: Setup<'_>) -> io::Result<Self> {
         let mut servers: Vec<String> = setup.servers.iter().map(|(name, _)| name.clone()).collect();
         let recorder = Recorder::new(servers.clone(), setup.secrets, setup.faults);

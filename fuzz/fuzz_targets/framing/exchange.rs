@@ -9,7 +9,6 @@ pub enum End {
     Closed,
     /// A line was longer than this.
     TooLong(usize),
-    /// Reading failed.
     Broken(String),
 }
 

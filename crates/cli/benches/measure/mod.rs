@@ -3,7 +3,6 @@
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// What something took.
 #[derive(Clone, Copy)]
 pub(crate) struct Took {
     /// Of all processors, including those of the programs that were started and have ended.

@@ -37,7 +37,6 @@ struct Batch {
     note: Option<String>,
 }
 
-/// One trace.
 struct Learned {
     /// Its task, as the record says it.
     task: Option<Value>,
@@ -163,7 +162,6 @@ pub(super) fn run(typed: &Infer, console: &mut Console<'_>) -> Result<u8, Stop> 
     Ok(if complaints.count() > 0 { exit::ERROR } else { exit::OK })
 }
 
-/// What one trace contributes.
 fn learn(
     one: Imported<'_>,
     group: Option<String>,

@@ -49,7 +49,6 @@ fn labels(mut events: Vec<Event>, typed: &Reporting) -> Vec<Event> {
     events
 }
 
-/// The requested style.
 pub(super) fn style(typed: &Reporting, trust: Trust, environment: Environment<'_>) -> Style {
     Style::new(typed.verbosity(), typed.color, environment).trusting(trust)
 }

@@ -281,7 +281,6 @@ fn score(
     printed_all(broken_out).map(|()| code)
 }
 
-/// Whether everything was printed.
 fn printed_all(broken_out: Option<std::io::Error>) -> Result<(), Stop> {
     match broken_out {
         // The reader has closed the pipe, as in `mcptest score .. | head -1`, but not everything was scored.

@@ -44,22 +44,18 @@ impl Compared {
         self.found.outcome == Outcome::Regressed
     }
 
-    /// For people.
     pub(crate) fn pretty(&self, verbose: bool) -> String {
         text::pretty(self, verbose)
     }
 
-    /// For tools.
     pub(crate) fn json(&self) -> String {
         json::text(self)
     }
 
-    /// For pull requests.
     pub(crate) fn markdown(&self) -> String {
         markdown::text(self)
     }
 
-    /// A page.
     pub(crate) fn html(&self) -> String {
         html::page(self)
     }

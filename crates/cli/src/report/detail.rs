@@ -48,7 +48,6 @@ impl Line {
     }
 }
 
-/// Collects lines.
 struct Lines {
     all: Vec<Line>,
     width: usize,

@@ -33,7 +33,6 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// Adds an event.
     pub(super) fn event(&mut self, event: &Event) {
         match event {
             Event::SuiteStarted { file } => self.suite(file, None),

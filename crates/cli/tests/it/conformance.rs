@@ -26,7 +26,6 @@ const SET: Set = Set::new("conformance", include_str!("../../../../xtask/servers
 /// The last revision of each era.
 const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 
-/// The installed suite.
 struct Suite(PathBuf);
 
 impl Suite {

@@ -28,7 +28,6 @@ agents:
       calls: [{ name: send }]
 ";
 
-/// A mistake.
 const WRONG: &str = "\
 agents:
   - name: sends a mail

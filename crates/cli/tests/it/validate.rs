@@ -22,7 +22,6 @@ agents:
       calls: [{ name: search }]
 ";
 
-/// A warning.
 const PROSE: &str = "\
 agents:
   - name: says yes

@@ -7,7 +7,6 @@ use serde::Deserialize;
 use super::{Side, TestRuns};
 use crate::report::RowVerdict;
 
-/// Lines so far.
 #[derive(Debug, Default)]
 pub struct ScoreLines {
     /// IDs of the runs of each group, in order.
@@ -21,7 +20,6 @@ pub struct ScoreLines {
 /// Why a line cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LinesError {
-    /// It is something else.
     #[error("it is not a line that `mcptest score` writes: {0}")]
     Foreign(String),
     /// A group line whose parts do not match.
@@ -62,7 +60,6 @@ struct Carry {
 }
 
 impl ScoreLines {
-    /// Takes in a line.
     pub fn add(&mut self, text: &str) -> Result<(), LinesError> {
         let line: Line = serde_json::from_str(text).map_err(|error| LinesError::Foreign(error.to_string()))?;
         let is_unread = line.failures.first().is_some_and(|failure| failure.gate == "input");

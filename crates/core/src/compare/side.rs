@@ -33,7 +33,6 @@ pub struct TestRuns {
     /// A digest of what its runs were judged by; none where the source does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<String>,
-    /// The runs, in order.
     pub runs: Vec<RunFacts>,
     /// How often calls had arguments of each shape, such as `book(flight: string)`.
     pub shapes: BTreeMap<String, u64>,
@@ -49,19 +48,15 @@ pub struct TestRuns {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunFacts {
-    /// Tool calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<u64>,
-    /// Recorded time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     /// What tells it apart from the other runs of the test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Input tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<u64>,
-    /// Output tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<u64>,
     /// Whether it passed; absent where it could not be judged.
@@ -70,21 +65,17 @@ pub struct RunFacts {
     /// The place of its path in the list of the test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<usize>,
-    /// The model refused.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub refused: bool,
-    /// All tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
 }
 
 impl TestRuns {
-    /// A test without runs.
     pub fn new(suite: &str, test: &str, model: &str) -> Self {
         Self { suite: plain(suite), test: test.to_owned(), model: model.to_owned(), ..Self::default() }
     }
 
-    /// Takes in a run.
     pub fn add(&mut self, id: Option<String>, passed: Option<bool>, trace: Option<&Trace>) {
         let mut run = RunFacts { id, passed, ..RunFacts::default() };
         if let Some(trace) = trace {
@@ -122,7 +113,6 @@ impl TestRuns {
         self.paths.len() - 1
     }
 
-    /// Passed and judged runs.
     pub(super) fn rate(&self) -> (u64, u64) {
         let judged = self.runs.iter().filter_map(|run| run.passed);
         judged.fold((0, 0), |(passed, runs), ok| (passed + u64::from(ok), runs + 1))

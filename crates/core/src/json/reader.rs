@@ -38,7 +38,6 @@ const ESCAPES: [u8; 256] = {
 
 pub(super) struct Reader<'de> {
     text: &'de str,
-    /// The next byte.
     at: usize,
     /// How many more lists and objects may be opened.
     room: usize,
@@ -50,7 +49,6 @@ pub(super) struct Reader<'de> {
     scratch: Vec<u8>,
 }
 
-/// Why reading stopped.
 #[derive(Debug)]
 pub(super) struct Error(Box<Problem>);
 
@@ -140,7 +138,6 @@ impl<'de> Reader<'de> {
         Self { room: depth, ..self }
     }
 
-    /// Reads the whole text.
     pub(super) fn whole<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Error> {
         self.skip_space();
         let begin = self.at;
@@ -234,7 +231,6 @@ impl<'de> Reader<'de> {
         }
     }
 
-    /// Reads a string.
     fn string(&mut self) -> Result<Text<'de>, Error> {
         self.at += 1;
         let begin = self.at;
@@ -315,7 +311,6 @@ impl<'de> Reader<'de> {
         u16::try_from(unit).ok()
     }
 
-    /// Reads a number.
     fn number(&mut self) -> Result<Number<'de>, Error> {
         let begin = self.at;
         self.at += usize::from(self.byte() == Some(b'-'));
@@ -450,7 +445,6 @@ impl<'de> Reader<'de> {
         }
     }
 
-    /// Reads an object.
     fn object<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Error> {
         match self.peek()? {
             b'[' => Err(Error::invalid_type(Unexpected::Seq, &visitor)),

@@ -30,10 +30,8 @@ use names::Names;
 /// What is known of a program besides its ledgers.
 #[derive(Debug, Clone, Default)]
 pub struct ProgramEnd {
-    /// What it answered.
     pub answer: Option<String>,
     pub exit: Option<i64>,
-    /// Why the run failed.
     pub failed: Option<String>,
     /// Why the recording is incomplete.
     pub incomplete: Option<String>,

@@ -3,13 +3,9 @@
 use crate::trace::words;
 
 words! {
-    /// A model API.
     Interface {
-        /// `OpenAI` Chat Completions.
         OpenaiChat = "openai-chat",
-        /// `OpenAI` Responses.
         OpenaiResponses = "openai-responses",
-        /// Anthropic Messages.
         Anthropic = "anthropic",
         /// Gemini `generateContent` and `streamGenerateContent`.
         Gemini = "gemini",

@@ -12,7 +12,6 @@ use crate::json;
 use crate::suite::{Input, ModelSide, Program};
 use crate::trace::{AnswerSource, FaultMark, Role, StopReason};
 
-/// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// By itself. A signal is 128 and its number.

@@ -13,7 +13,6 @@ use super::{Blob, Blobs, Body, End, Entry, Ledger, Mcp, Message, Part, Request, 
 use crate::redact::{MARK, Redactor};
 
 impl Ledger {
-    /// The ledger without secrets.
     #[must_use]
     pub fn redacted(self, redactor: &Redactor) -> Self {
         let Self { servers, entries, blobs, fault_hits } = self;

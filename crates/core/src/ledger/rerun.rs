@@ -50,7 +50,6 @@ pub struct Rerun {
     diverged: Option<String>,
 }
 
-/// A request that came.
 #[derive(Debug, Clone)]
 pub struct RerunRequest {
     key: String,

@@ -18,7 +18,6 @@ pub enum Reply {
     Body {
         /// In the form of a reply that is not streamed.
         body: Value,
-        /// It broke off.
         is_cut: bool,
     },
     /// There is no reply: an HTTP error, or a closed connection. The program got none either.
@@ -35,7 +34,6 @@ impl Response {
         kind.ends_with("json") || text.trim_start().starts_with(['{', '['])
     }
 
-    /// The reply in it.
     pub fn reply(&self, interface: Interface) -> Reply {
         match self.status {
             Some(200..=299) => {}

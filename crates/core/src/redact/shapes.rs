@@ -9,7 +9,6 @@ use regex::bytes::Regex;
 
 use super::forms::base64_decode;
 
-/// A kind of secret.
 struct Shape {
     kind: &'static str,
     /// No text has the shape without one of these in it. They make looking for all shapes one pass. None is part of another.

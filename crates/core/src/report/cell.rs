@@ -12,7 +12,6 @@ use crate::trace::{Price, Tokens, Trace, cost};
 /// What is known of a run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Evidence {
-    /// What it did.
     pub trace: Trace,
     /// A second opinion of a model about the run; shown, never judged.
     pub advisory: Option<Value>,
@@ -31,22 +30,18 @@ impl From<Trace> for Evidence {
 /// What became of one run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Attempt {
-    /// It has a trace.
     Traced(Box<Evidence>),
     /// It could not be run, or its cassette could not be used.
     Broken(RunError),
-    /// It was not run.
     Skipped,
 }
 
 /// Where the attempts at a cell come from.
 #[derive(Debug, Clone, Copy)]
 pub struct Cell<'a> {
-    /// The test.
     pub test: &'a AgentTest,
     /// The faults of its suite.
     pub faults: &'a [Fault],
-    /// The model.
     pub model: &'a str,
     /// The price of its tokens.
     pub price: Option<Price>,

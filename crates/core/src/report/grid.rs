@@ -7,11 +7,8 @@ use super::{Family, Row, RowVerdict};
 /// What became of one test on one model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GridCell {
-    /// The model.
     pub model: String,
-    /// Runs that passed.
     pub passed: usize,
-    /// All runs.
     pub runs: usize,
     /// The worst verdict of its rows; absent where the test does not run on the model.
     #[serde(serialize_with = "super::verdict_or_null")]
@@ -23,7 +20,6 @@ pub struct GridCell {
 pub struct GridLine {
     /// Its cells, in the order of its models.
     pub cells: Vec<GridCell>,
-    /// The test.
     pub test: String,
 }
 

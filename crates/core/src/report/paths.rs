@@ -50,7 +50,6 @@ impl Default for Paths {
 }
 
 impl Paths {
-    /// Takes in a run.
     pub fn add(&mut self, trace: Option<&Trace>, passed: bool) {
         let Some(steps) = trace.and_then(way) else {
             self.unknown += 1;

@@ -36,7 +36,6 @@ pub enum ReportError {
         line: usize,
         /// Column, from 1.
         column: usize,
-        /// What is wrong there.
         message: String,
     },
 }

@@ -85,12 +85,10 @@ impl Group {
 }
 
 impl Groups {
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.all.len()
     }
@@ -168,9 +166,7 @@ impl Groups {
 pub struct Lines<'a> {
     groups: &'a Groups,
     scorer: &'a Scorer,
-    /// Names of all groups.
     names: Arc<[&'a str]>,
-    /// Names of all tools.
     tools: Arc<[&'a str]>,
     /// The groups whose lines are still to be written.
     left: Range<usize>,
@@ -235,7 +231,6 @@ const FEW_CALLS: usize = 8;
 /// the last digit of a sum.
 #[derive(Debug, Default)]
 pub(super) struct CallSequences<'a> {
-    /// Names of the tools.
     pub(super) names: Vec<&'a str>,
     tools: Vec<u32>,
     with: Vec<Option<ArgsKey>>,
@@ -337,7 +332,6 @@ impl<'a> GroupLine<'a> {
         if self.measured.contains(&check.name) { RowVerdict::Unjudged } else { check.verdict.into() }
     }
 
-    /// Its number of runs.
     pub fn runs(&self) -> u64 {
         self.runs
     }

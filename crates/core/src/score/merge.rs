@@ -19,14 +19,12 @@ use crate::eval::stability::{ArgsKey, SessionFold};
 pub enum Merged {
     /// A group, or a part of one.
     Group {
-        /// Its name.
         group: String,
         /// How many runs of it the line carries.
         runs: u64,
         /// By which rules they were judged.
         rules: Option<String>,
     },
-    /// A trace.
     Trace {
         /// The group it belongs to.
         group: Option<String>,
@@ -68,7 +66,6 @@ struct Parts {
     /// For each run `1` for passed, `0` for failed, `?` for unknown.
     #[serde(default)]
     outcomes: Option<String>,
-    /// Names of the tools.
     #[serde(default)]
     tools: Vec<String>,
     /// For each run its calls as `tool:args`, the place of the tool and the key of the arguments; `-` for no key.

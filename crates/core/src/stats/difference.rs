@@ -38,12 +38,7 @@ pub enum Stratum {
         gained: u64,
     },
     /// They are not: passes and runs.
-    Unpaired {
-        /// Before.
-        before: (u64, u64),
-        /// After.
-        after: (u64, u64),
-    },
+    Unpaired { before: (u64, u64), after: (u64, u64) },
 }
 
 /// The exact two-sided test over all tests, stratified by test: nothing is assumed about how hard each of them is.

@@ -31,7 +31,6 @@ pub struct Chances {
 /// A fixed number of runs: what they must show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FixedPlan {
-    /// The number of runs.
     pub runs: u64,
     /// The fewest passes that show the rate; none if even all do not.
     pub pass_from: Option<u64>,

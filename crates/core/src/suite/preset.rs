@@ -58,7 +58,6 @@ const fn isolated(text: &'static str) -> Line {
 /// Where a CLI without a workspace works: an empty folder.
 const EMPTY_FOLDER: &str = "${MCPTEST_HOME}/work";
 
-/// Every preset.
 pub static PRESETS: [Preset; 3] = [
     Preset {
         name: "claude-code",

@@ -23,7 +23,6 @@ pub(crate) struct Events {
     limit: usize,
 }
 
-/// A complete event.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Event<'a> {
     /// Its type; empty if it has none.

@@ -17,7 +17,6 @@ pub(super) struct Faults(Arc<Shared>);
 struct Shared {
     started: Stopwatch,
     state: Mutex<State>,
-    /// A request was canceled.
     canceled: Notify,
 }
 

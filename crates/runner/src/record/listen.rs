@@ -51,7 +51,6 @@ struct Routes {
 }
 
 impl Proxies {
-    /// Starts to listen.
     pub(super) async fn start(
         recorder: &Recorder,
         upstreams: Upstreams,

@@ -96,7 +96,6 @@ impl Gateways {
         }
     }
 
-    /// Serves a shim.
     fn spawn(&self, shim: impl Future<Output = ()> + Send + 'static) {
         let mut shims = self.shims.lock().unwrap_or_else(PoisonError::into_inner);
         while shims.try_join_next().is_some() {}

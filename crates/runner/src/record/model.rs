@@ -88,7 +88,6 @@ const KEPT: [&str; 6] =
 #[derive(Debug)]
 pub struct Upstreams(BTreeMap<&'static str, Upstream>);
 
-/// One provider.
 #[derive(Debug)]
 pub(super) struct Upstream {
     provider: &'static Provider,

@@ -42,7 +42,6 @@ pub enum Streams {
     Kept(String),
 }
 
-/// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     Code(i32),
@@ -61,7 +60,6 @@ impl Exit {
     }
 }
 
-/// A program that ended.
 #[derive(Debug)]
 pub struct Finished {
     pub exit: Exit,

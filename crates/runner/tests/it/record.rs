@@ -175,7 +175,6 @@ impl Raw {
         read(self.send(message).await).await
     }
 
-    /// Opens a session.
     pub(crate) async fn initialize(&mut self) {
         let client = json!({ "name": "raw", "version": "1" });
         let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });

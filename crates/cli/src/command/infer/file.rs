@@ -87,7 +87,6 @@ impl Section {
     }
 }
 
-/// The whole file.
 pub(super) fn text(about: &[String], sections: &[Section]) -> String {
     let mut out: String = about.iter().map(|line| yaml::comment(0, line)).collect();
     if sections.iter().any(|section| section.when.is_some() && !section.inferred.is_empty()) {

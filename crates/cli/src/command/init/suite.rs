@@ -21,7 +21,6 @@ pub(super) struct Call {
     pub(super) args: Value,
 }
 
-/// The scripted model.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Script {
     pub(super) about: Vec<String>,

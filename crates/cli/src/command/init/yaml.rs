@@ -10,7 +10,6 @@ use serde_json::Value;
 /// What a dollar sign means in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::command) enum Dollar {
-    /// A literal dollar sign.
     Plain,
     /// The start of a reference, such as `${NAME}`.
     Sign,

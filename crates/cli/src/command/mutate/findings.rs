@@ -27,7 +27,6 @@ const MAX_COMPLAINTS: usize = 20;
 pub(super) struct Judged {
     /// The file it comes from.
     pub(super) source: String,
-    /// Its own name.
     pub(super) name: String,
     /// The names of its runs.
     pub(super) runs: Vec<String>,
@@ -39,7 +38,6 @@ pub(super) struct Judged {
 /// Missed mutants of one run that the same check catches.
 pub(super) struct MissedGroup {
     pub(super) trace: String,
-    /// The first of them.
     pub(super) mutant: Mutant,
     /// The operators of the others.
     pub(super) also: BTreeMap<Operator, usize>,
@@ -68,7 +66,6 @@ pub(super) struct Findings {
     complaints: usize,
 }
 
-/// One line of output.
 #[derive(Serialize)]
 struct Line<'a> {
     trace: &'a str,

@@ -15,7 +15,6 @@ pub(super) struct Counts {
     pub(super) equivalent: usize,
 }
 
-/// What a check did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct CheckCounts {
     pub(super) caught: usize,

@@ -108,7 +108,6 @@ impl ScoredBatch {
     }
 }
 
-/// Scores a trace.
 fn score<'a>(
     found: Found<'a>,
     scorer: &Scorer,

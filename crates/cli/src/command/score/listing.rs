@@ -44,7 +44,6 @@ impl Listing {
         out.write_all(self.rows.event(event).as_bytes())
     }
 
-    /// Ends the list.
     pub(super) fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
         if self.unlisted > 0 {
             let text = format!("{} not listed; --output jsonl has a line for each", many(self.unlisted, "more row"));

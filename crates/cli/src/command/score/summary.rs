@@ -20,7 +20,6 @@ const STABILITY: [(&str, &str); 4] = [
     ("argument_consistency", "consistency of arguments"),
 ];
 
-/// The counts so far.
 #[derive(Default)]
 pub(super) struct Summary {
     traces: Totals,

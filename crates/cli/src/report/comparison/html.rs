@@ -124,7 +124,6 @@ fn list(lines: &[String]) -> String {
     format!("<ul><li>{}</ul>", items.join("<li>"))
 }
 
-/// Text escaped for HTML.
 fn escape(text: &str) -> String {
     one_line(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

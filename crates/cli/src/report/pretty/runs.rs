@@ -70,7 +70,6 @@ impl Runs {
         self.kinds[at].take(row, file, verbosity, output);
     }
 
-    /// Prints them.
     pub(super) fn text(&self, verbosity: Verbosity, output: Output) -> String {
         let mut out = String::new();
         for kind in &self.kinds {

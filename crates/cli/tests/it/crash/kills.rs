@@ -23,7 +23,6 @@ const ANSWER: usize = 40_000;
 /// A complete recording and a complete replay are tried after this many kills.
 const BETWEEN: u32 = 25;
 
-/// What was seen.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Seen {
     /// Recorders that were killed before they had come to their end.
@@ -37,7 +36,6 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Both together.
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
             killed: self.killed + other.killed,

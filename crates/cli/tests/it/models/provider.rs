@@ -34,7 +34,6 @@ impl Request {
     }
 }
 
-/// What is answered.
 pub(crate) struct Answer {
     status: u16,
     /// Further lines of the head, each with its line break.
@@ -46,7 +45,6 @@ pub(crate) struct Answer {
 /// What comes after the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rest {
-    /// Nothing.
     Nothing,
     /// The body again, for as long as anybody reads; no length was promised.
     Endless,

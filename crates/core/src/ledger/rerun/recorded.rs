@@ -73,7 +73,6 @@ pub enum McpEnd {
     Reply(Value),
     /// An HTTP response without a message.
     Status(u16),
-    /// The response broke off.
     Cut(String),
     /// An injected fault closed the connection.
     Dropped,

@@ -36,7 +36,6 @@ pub(super) struct Call {
     pub(super) answer: Answer,
 }
 
-/// A whole run.
 #[derive(Debug, Clone)]
 pub(super) struct World {
     pub(super) calls: Vec<Call>,
@@ -198,7 +197,6 @@ impl World {
         out
     }
 
-    /// What was recorded.
     pub(super) fn trace(&self, mask: &Mask) -> Trace {
         let envelope = self.envelope(mask);
         Trace::from_envelope(&envelope).unwrap_or_else(|error| panic!("{error}: {envelope}"))

@@ -37,7 +37,6 @@ const LEFT: &str = "the program closed the connection";
 
 pub(super) type Io = TokioIo<Upgraded>;
 
-/// Accepts a shim.
 pub(super) fn upgrade(gateways: &Gateways, gateway: &Gateway, request: Request<Incoming>) -> Response<Body> {
     let is_shim = request.headers().get(UPGRADE).is_some_and(|name| name == PROTOCOL);
     if !is_shim {

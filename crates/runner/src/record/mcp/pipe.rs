@@ -80,7 +80,6 @@ pub(super) struct Pipe {
 struct Routing {
     /// Requests in progress, by the id that the child knows.
     waiting: BTreeMap<String, Waiting>,
-    /// Counts requests.
     next: u64,
     /// The stream of the session.
     stream: Option<mpsc::Sender<Piece>>,

@@ -55,7 +55,6 @@ struct State {
 /// Something on its way to the client.
 enum Piece {
     Message(Value),
-    /// The response breaks off.
     Break,
 }
 

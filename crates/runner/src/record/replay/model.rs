@@ -107,7 +107,6 @@ async fn captured(mut body: Incoming, limit: usize) -> Option<Capture> {
 }
 
 impl Player {
-    /// A recorded response.
     async fn answer(&self, recorded: ledger::Response) -> Response<Body> {
         let ledger::Response { status, headers, body, end, .. } = recorded;
         let Some(status) = status.and_then(|status| StatusCode::from_u16(status).ok()) else {

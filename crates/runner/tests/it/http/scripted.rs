@@ -157,7 +157,6 @@ pub(crate) fn reply(request: &Request, result: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": request.body["id"], "result": result })
 }
 
-/// A result as JSON.
 pub(crate) fn result(request: &Request, value: &Value) -> Answer {
     http("200 OK", "Content-Type: application/json\r\n", reply(request, value).to_string().as_bytes())
 }
@@ -167,7 +166,6 @@ pub(crate) fn saying(request: &Request, words: &str) -> Value {
     reply(request, &json!({ "resultType": "complete", "content": [{ "type": "text", "text": words }] }))
 }
 
-/// A whole answer.
 pub(crate) fn http(status: &str, headers: &str, body: &[u8]) -> Answer {
     let head = format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\nConnection: close\r\n\r\n", body.len());
     Answer::Whole([head.as_bytes(), body].concat())
@@ -177,7 +175,6 @@ pub(crate) fn http(status: &str, headers: &str, body: &[u8]) -> Answer {
 pub(crate) const STREAM: &str =
     "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nConnection: close\r\n\r\n";
 
-/// A stream of events.
 pub(crate) fn stream(text: &str) -> Vec<u8> {
     format!("{STREAM}{text}").into_bytes()
 }

@@ -222,7 +222,6 @@ fn exchange(number: u64, text: &str, response: Value) -> [Value; 3] {
     [json!({ "blob": hash, "value": message }), json!({ "request": request }), json!({ "response": response })]
 }
 
-/// Asks the model.
 async fn ask(proxy: &Proxy, text: &str) -> reqwest::Response {
     let http = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().unwrap();
     let url = format!("{}/chat/completions", proxy.variable("OPENAI_BASE_URL"));

@@ -20,7 +20,6 @@ pub(crate) enum Answer {
 }
 
 impl Answer {
-    /// A whole response.
     pub(crate) fn new(status: u16, headers: &[(&str, &str)], body: &str) -> Self {
         let mut head = format!("HTTP/1.1 {status} \r\ncontent-length: {}\r\nconnection: close\r\n", body.len());
         for (name, value) in headers {
@@ -29,7 +28,6 @@ impl Answer {
         Self::Bytes(format!("{head}\r\n{body}").into_bytes())
     }
 
-    /// A success.
     pub(crate) fn json(body: &Value) -> Self {
         Self::new(200, &[("content-type", "application/json")], &body.to_string())
     }
@@ -53,7 +51,6 @@ pub(crate) struct Request {
     pub(crate) line: String,
     /// Headers by their name in lower case.
     pub(crate) headers: BTreeMap<String, String>,
-    /// The body.
     pub(crate) bytes: Vec<u8>,
 }
 

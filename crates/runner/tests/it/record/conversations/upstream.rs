@@ -13,7 +13,6 @@ use tokio::sync::{Notify, oneshot};
 
 use super::Rng;
 
-/// What answers a request.
 pub(super) struct Reply {
     /// Everything that is written, in pieces.
     pieces: Vec<Vec<u8>>,
@@ -138,7 +137,6 @@ impl Upstream {
         key.clone()
     }
 
-    /// Waits for a request.
     pub(super) async fn arrival(&self, key: &str) {
         loop {
             let arrived = self.waiting.1.notified();
