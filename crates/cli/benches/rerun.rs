@@ -28,26 +28,8 @@ const MOST: Duration = Duration::from_millis(20);
 
 const AGENT: &str = include_str!("../tests/it/rerun/agent.py");
 const PROMPT: &str = "Read the note about rain.";
-const TOOLS: &str = "\
-mock_server:
-  name: desk
-  tools:
-    - { name: search, answer: { structured: { id: 7 } } }
-    - { name: read_note, answer: { text: It rains. } }
-";
-const SUITE: &str = "\
-servers:
-  desk: { command: [mcptest, mock, --tools-from, \"${SUITE_DIR}/tools.yml\"] }
-programs:
-  agent: { command: [python3, \"${SUITE_DIR}/agent.py\"] }
-agents:
-  - name: reads it
-    program: agent
-    servers: [desk]
-    prompt: Read the note about rain.
-    trajectory: { calls: [{ name: search, args: { exact: { q: rain } } }, { name: read_note }] }
-    expect: [{ target: final_response, matcher: { exact: It rains. } }]
-";
+const TOOLS: &str = include_str!("../tests/it/rerun/tools.yml");
+const SUITE: &str = include_str!("../tests/it/rerun/suite.yml");
 
 fn main() -> ExitCode {
     let temp = tempfile::tempdir().unwrap();

@@ -10,26 +10,8 @@ use super::models::provider::{Answer, Loopback, Request};
 use super::programs::{sha256, text};
 use super::{Folder, root, skip};
 
-const TOOLS: &str = "\
-mock_server:
-  name: desk
-  tools:
-    - { name: search, answer: { structured: { id: 7 } } }
-    - { name: read_note, answer: { text: It rains. } }
-";
-const SUITE: &str = "\
-servers:
-  desk: { command: [mcptest, mock, --tools-from, \"${SUITE_DIR}/tools.yml\"] }
-programs:
-  agent: { command: [python3, \"${SUITE_DIR}/agent.py\"] }
-agents:
-  - name: reads it
-    program: agent
-    servers: [desk]
-    prompt: Read the note about rain.
-    trajectory: { calls: [{ name: search, args: { exact: { q: rain } } }, { name: read_note }] }
-    expect: [{ target: final_response, matcher: { exact: It rains. } }]
-";
+const TOOLS: &str = include_str!("rerun/tools.yml");
+const SUITE: &str = include_str!("rerun/suite.yml");
 
 fn source() -> String {
     fs::read_to_string(root().join("crates/cli/tests/it/rerun/agent.py")).unwrap()
