@@ -459,6 +459,22 @@ pub fn hint_for_unknown(text: &str) -> Option<&'static str> {
             "an older evaluation set of the Agent Development Kit: `AgentEvaluator.migrate_eval_data_to_new_schema` converts it",
         );
     }
+    let ids = ["context.trace_id", "trace_id"].map(|key| shape.get(key).map(|value| value.get()));
+    if ids.iter().flatten().any(|value| value.starts_with('{')) {
+        return Some(
+            "the columns of a table: write its rows, in pandas with `to_json(path, orient=\"records\", lines=True)`",
+        );
+    }
+    if ids[0].is_some() && !shape.has(&["context.span_id"]) {
+        return Some(
+            "the spans of a table without their ids: write them too, in pandas with `reset_index()` before `to_json`",
+        );
+    }
+    if shape.child("message").is_some_and(|message| message.has(&["role"])) && shape.has(&["message_id"]) {
+        return Some(
+            "one message of a Strands session: `jq -s 'sort_by(.message_id) | map(.message)' *.json` joins them",
+        );
+    }
     let is_session = shape.has(&["context", "events"]) || shape.has(&["context", "event_logs"]);
     is_session.then_some("a session of an Agent Development Kit before 1.0: record it with a current version")
 }

@@ -1,7 +1,10 @@
 //! OpenTelemetry spans as flat JSON, one object per span with its attributes as an object.
 //!
 //! There is no standard for it. Ids are in the span or in its `context`, the parent is `parent_span_id` or `parent_id`, times
-//! are nanoseconds or dates, and the status is an object or several keys of the span.
+//! are nanoseconds or dates, and the status is an object or several keys of the span. Tables of Phoenix have a column for each
+//! attribute.
+
+mod columns;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,11 +15,14 @@ use serde_json::value::RawValue;
 
 use super::shape::Shape;
 use super::spans::{self, Attributes, Event, Moment, Span};
-use super::wire::{self, Text, null_as_default};
+use super::wire::{self, Id, Text, null_as_default};
 use super::{ImportError, Piece, Unit};
 
 /// Keys of documents that hold spans: of Phoenix and of `MLflow`.
 const LISTS: [&str; 3] = ["spans", "data.spans", "data"];
+
+/// The key of a page of Phoenix that names the next one.
+const NEXT: &str = "\"next_cursor\"";
 
 pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
     let why = Cow::Borrowed("it has a trace id, a span id and a start");
@@ -35,7 +41,7 @@ pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
 fn is_span(shape: &Shape<'_>) -> bool {
     let any = |shape: &Shape<'_>, keys: [&str; 2]| keys.iter().any(|key| shape.has(&[key]));
     let ids = |shape: &Shape<'_>| any(shape, ["trace_id", "traceId"]) && any(shape, ["span_id", "spanId"]);
-    let has_ids = ids(shape) || shape.child("context").is_some_and(|context| ids(&context));
+    let has_ids = ids(shape) || columns::has_ids(shape) || shape.child("context").is_some_and(|context| ids(&context));
     let timed = ["start_time", "startTime", "start_time_unix_nano", "startTimeUnixNano"];
     // In OTLP attributes are a list.
     let is_flat = shape.get("attributes").is_none_or(|value| value.get().starts_with('{'));
@@ -79,15 +85,17 @@ pub(super) fn rows<'a>(text: &'a str, lists: &[&str]) -> Result<Vec<(String, &'a
 #[derive(Deserialize, Default)]
 struct Ids<'a> {
     #[serde(borrow, alias = "traceId")]
-    trace_id: Option<Text<'a>>,
+    trace_id: Option<Id<'a>>,
     #[serde(alias = "spanId")]
-    span_id: Option<Text<'a>>,
+    span_id: Option<Id<'a>>,
 }
 
 #[derive(Deserialize)]
 struct TraceId<'a> {
     #[serde(borrow, alias = "traceId")]
-    trace_id: Option<Text<'a>>,
+    trace_id: Option<Id<'a>>,
+    #[serde(rename = "context.trace_id")]
+    column: Option<Id<'a>>,
     #[serde(default, deserialize_with = "null_as_default")]
     context: Ids<'a>,
 }
@@ -99,13 +107,18 @@ pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
     if is_alone {
         return piece(text).map(|piece| vec![piece]);
     }
+    // The spans of a trace may be on several pages, and a trace must be complete.
+    if text.contains(NEXT) && Shape::of(text).is_some_and(|shape| shape.has(&["data", "next_cursor"])) {
+        return Err(ImportError::new("it is one page of several: `next_cursor` says that more spans follow")
+            .hint("join the spans of all pages: `jq -c '.data[]' page-*.json > spans.jsonl`"));
+    }
     pieces(text, lists, piece)
 }
 
 fn piece(text: &str) -> Result<Piece<'_>, ImportError> {
     let span: TraceId<'_> = wire::typed(text)?;
-    let id = span.trace_id.or(span.context.trace_id);
-    let key = id.as_ref().and_then(|id| spans::id(id)).map(Cow::into_owned);
+    let id = span.trace_id.or(span.context.trace_id).or(span.column);
+    let key = id.as_ref().and_then(|id| spans::id(&id.0)).map(Cow::into_owned);
     let key = key.ok_or_else(|| {
         ImportError::new("the span has no trace id")
             .hint("set `trace_id`, `traceId` or `context.trace_id`; it shows which spans belong together")
@@ -116,11 +129,15 @@ fn piece(text: &str) -> Result<Piece<'_>, ImportError> {
 #[derive(Deserialize)]
 struct Wire<'a> {
     #[serde(borrow, alias = "spanId")]
-    span_id: Option<Text<'a>>,
+    span_id: Option<Id<'a>>,
+    #[serde(rename = "context.span_id")]
+    column: Option<Id<'a>>,
     #[serde(default, deserialize_with = "null_as_default")]
     context: Ids<'a>,
     #[serde(alias = "parentSpanId", alias = "parent_id", alias = "parentId")]
-    parent_span_id: Option<Text<'a>>,
+    parent_span_id: Option<Id<'a>>,
+    /// The ids of the parent.
+    parent: Option<&'a RawValue>,
     name: Option<Text<'a>>,
     #[serde(alias = "startTime", alias = "start_time_unix_nano", alias = "startTimeUnixNano")]
     start_time: Option<Moment>,
@@ -164,7 +181,11 @@ struct Resource<'a> {
 
 /// The span of a piece.
 pub(super) fn read(piece: &str) -> Result<Span<'_>, ImportError> {
-    span(wire::typed(piece)?)
+    let mut wire: Wire<'_> = wire::typed(piece)?;
+    if wire.column.is_some() {
+        columns::add(piece, &mut wire)?;
+    }
+    span(wire)
 }
 
 fn span(mut wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
@@ -185,10 +206,12 @@ fn span(mut wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
         name: event.name.map_or(Cow::Borrowed(""), |name| name.0),
         attributes: Attributes::plain(event.attributes),
     });
-    let own_id = |text: Text<'_>| spans::id(&text.0).map(|id| Cow::Owned(id.into_owned()));
+    let own_id = |id: Id<'_>| spans::id(&id.0).map(|id| Cow::Owned(id.into_owned()));
+    let parent = wire.parent.filter(|parent| parent.get().starts_with('{'));
+    let parent = wire::optional(parent, |parent| wire::typed::<Ids<'_>>(parent.get()), "parent")?;
     Ok(Span {
-        id: wire.span_id.or(wire.context.span_id).and_then(own_id),
-        parent: wire.parent_span_id.and_then(own_id),
+        id: wire.span_id.or(wire.context.span_id).or(wire.column).and_then(own_id),
+        parent: wire.parent_span_id.or(parent.and_then(|ids| ids.span_id)).and_then(own_id),
         name: wire.name.map_or(Cow::Borrowed(""), |name| name.0),
         start: wire.start_time.map(|moment| moment.0),
         // A span that is still open has an end of 0.

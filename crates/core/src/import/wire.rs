@@ -43,6 +43,20 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     }
 }
 
+/// An id. Some recorders write the number that it is instead of its digits as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Id<'a>(pub(super) Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Id<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&'de RawValue>::deserialize(deserializer)?.get();
+        if raw.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Ok(Self(raw.into()));
+        }
+        serde_json::from_str::<Text<'de>>(raw).map(|text| Self(text.0)).map_err(|_| D::Error::custom("expected a text"))
+    }
+}
+
 /// A whole number, which may be a text as in OTLP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Whole(pub(super) u64);

@@ -118,6 +118,19 @@ fn base64_to_hex(text: &str) -> Option<String> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) struct Moment(pub(in super::super) u64);
 
+impl Moment {
+    /// The same from a table, in which numbers are seconds, milliseconds or microseconds as well.
+    pub(in super::super) fn of_table(self) -> Self {
+        let scale = match self.0 {
+            0..100_000_000_000 => 1_000_000_000,
+            100_000_000_000..100_000_000_000_000 => 1_000_000,
+            100_000_000_000_000..100_000_000_000_000_000 => 1_000,
+            _ => 1,
+        };
+        Self(self.0.saturating_mul(scale))
+    }
+}
+
 impl<'de> Deserialize<'de> for Moment {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let found = Value::deserialize(deserializer)?;
@@ -223,6 +236,14 @@ mod tests {
             ("true", None),
         ] {
             assert_eq!(serde_json::from_str::<Moment>(written).ok().map(|moment| moment.0), expected, "{written}");
+        }
+    }
+
+    #[test]
+    fn a_number_in_a_table_has_the_unit_that_makes_it_a_time_of_our_days() {
+        let expected = Moment(1_700_000_000_000_000_000);
+        for written in [1_700_000_000, 1_700_000_000_000, 1_700_000_000_000_000, 1_700_000_000_000_000_000] {
+            assert_eq!(Moment(written).of_table(), expected, "{written}");
         }
     }
 }

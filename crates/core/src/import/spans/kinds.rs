@@ -49,7 +49,7 @@ fn known_kind(span: &Span<'_>) -> Result<Kind, ImportError> {
     }
     if let Some(operation) = word(OPERATION)? {
         return Ok(match &*operation {
-            "chat" | "generate_content" | "text_completion" => Kind::Model,
+            "chat" | "generate_content" | "text_completion" | "call_llm" => Kind::Model,
             "execute_tool" => Kind::Tool,
             "invoke_agent" | "invoke_workflow" => Kind::Agent,
             _ => Kind::Other,

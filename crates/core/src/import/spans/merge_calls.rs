@@ -27,6 +27,8 @@ struct Merged {
     turn: Option<usize>,
     /// The answer in a message.
     answer: Option<ToolResult>,
+    /// Its place among the calls in messages; calls that no message has come last.
+    place: usize,
 }
 
 struct Merge<'o> {
@@ -39,6 +41,8 @@ struct Merge<'o> {
     recent: VecDeque<usize>,
     /// Calls that have both a span and a message, by their id.
     claimed: BTreeMap<String, usize>,
+    /// How many calls the messages so far have.
+    in_messages: usize,
 }
 
 /// Calls of spans that belong to no message yet, by what may identify them.
@@ -75,7 +79,8 @@ impl MergedCalls {
     pub(super) fn of(calls: Calls, replies: Replies, options: &Options) -> Result<Self, ImportError> {
         let (merged, recent) = (Vec::new(), VecDeque::new());
         let (by_id, claimed) = (BTreeMap::new(), BTreeMap::new());
-        let mut merge = Merge { options, merged, unclaimed: Unclaimed::default(), by_id, recent, claimed };
+        let unclaimed = Unclaimed::default();
+        let mut merge = Merge { options, merged, unclaimed, by_id, recent, claimed, in_messages: 0 };
         let all = std::iter::once(&replies.main).chain(replies.others.iter().map(|(_, other)| other));
         let in_messages = all.flat_map(|one| &one.messages).flat_map(|(_, message)| message.calls());
         let ids: BTreeSet<String> = in_messages.filter_map(|call| call.id.clone()).collect();
@@ -100,8 +105,8 @@ impl MergedCalls {
         if !is_complete {
             merge.merged.iter_mut().for_each(|merged| merged.turn = None);
         }
-        // The sort is stable: calls of spans keep their order, those of messages follow the reply that made them.
-        merge.merged.sort_by_key(|merged| merged.call.start);
+        // Recorders with coarse clocks start calls at the same time, and some write the newest span first.
+        merge.merged.sort_by_key(|merged| (merged.call.start, merged.place));
         let (calls, results) = merge.merged.into_iter().map(|merged| finish(merged, options)).unzip();
         Ok(Self { calls, results, turns: is_complete.then_some(turns), is_cut })
     }
@@ -127,7 +132,7 @@ impl Merge<'_> {
         if let Some(id) = &call.id {
             self.by_id.entry(id.clone()).or_default().push_back(at);
         }
-        self.merged.push(Merged { call, turn: None, answer: None });
+        self.merged.push(Merged { call, turn: None, answer: None, place: usize::MAX });
     }
 
     /// Adds the calls and answers of a conversation, and its turns where they are wanted.
@@ -179,7 +184,7 @@ impl Merge<'_> {
             None if self.is_repeated(&call, name) => return,
             None => {
                 let call = SpanCall { name: call.name.clone(), start: time, ..SpanCall::default() };
-                self.merged.push(Merged { call, turn: None, answer: None });
+                self.merged.push(Merged { call, turn: None, answer: None, place: usize::MAX });
                 self.merged.len() - 1
             }
         };
@@ -191,6 +196,8 @@ impl Merge<'_> {
         }
         self.recent.push_back(at);
         merged.turn = turn;
+        merged.place = self.in_messages;
+        self.in_messages += 1;
         merged.call.id = merged.call.id.take().or(call.id);
         // A span of MCP has the bare name; the name in the message includes the server.
         if server.is_some() && merged.call.name == name {
@@ -275,7 +282,7 @@ impl Unclaimed {
 
 /// The call and its answer. What its spans say counts more than what a message says.
 fn finish(merged: Merged, options: &Options) -> (ToolCall, Option<ToolResult>) {
-    let Merged { call, turn, answer } = merged;
+    let Merged { call, turn, answer, .. } = merged;
     let (server, name) = options.servers.split(&call.name);
     let is_error = if call.failure.is_some() { Some(true) } else { call.ended.then_some(false) };
     let result = match (call.answer, answer) {

@@ -58,8 +58,9 @@ pub(super) fn server(span: &Span<'_>) -> Result<Option<String>, ImportError> {
 }
 
 /// Attributes that hold arguments.
-const ARGUMENTS: [&str; 8] = [
+const ARGUMENTS: [&str; 9] = [
     "gen_ai.tool.call.arguments",
+    "gen_ai.tool.args",
     "gcp.vertex.agent.tool_call_args",
     "tool_arguments",
     "ai.toolCall.args",
@@ -130,6 +131,7 @@ fn parse_arguments(found: Attribute<'_>) -> Result<Value, ImportError> {
 pub(super) fn answer(span: &Span<'_>) -> Result<Option<Value>, ImportError> {
     let keys = [
         "gen_ai.tool.call.result",
+        "gen_ai.output",
         "gcp.vertex.agent.tool_response",
         "tool_response",
         "ai.toolCall.result",
@@ -213,7 +215,8 @@ pub(super) fn model(span: &Span<'_>) -> Result<Option<String>, ImportError> {
         "langfuse.observation.model.name",
         "mlflow.llm.model",
     ];
-    Ok(span.attributes.text(&keys)?.map(Cow::into_owned))
+    // MLflow writes every attribute as JSON.
+    Ok(span.attributes.text(&keys)?.map(|name| name.trim_matches('"').to_owned()))
 }
 
 /// What a reply cost; `None` when its span does not say.

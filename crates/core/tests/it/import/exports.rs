@@ -1,6 +1,6 @@
 //! Formats of frameworks and platforms: their fixtures, how they are recognized, and what is refused.
 
-use mcptest_core::import::{Format, Unit, sniff};
+use mcptest_core::import::{Format, Unit, hint_for_unknown, sniff};
 use serde_json::json;
 
 use super::{check_fixtures, read, refusal, sniffed};
@@ -194,4 +194,24 @@ fn events_that_a_recorder_writes_as_spans_are_not_counted_as_calls() {
     let refused = refusal(Format::Langfuse, &row.to_string());
     let expected = "span \"update-1\" (a): it is a span of an agent and names a tool: its recorder writes events as spans / which of them are calls is unclear; a newer version of the recorder has one span for each call";
     assert_eq!(refused, expected);
+}
+
+#[test]
+fn known_shapes_that_are_not_read_have_a_hint() {
+    for (text, expected) in [
+        (r#"{"name": {"0": "a"}, "context.trace_id": {"0": "7a"}, "context.span_id": {"0": "1b"}}"#, Some("columns")),
+        (r#"{"trace_id": {"0": "7a"}, "spans": {"0": []}}"#, Some("columns")),
+        (r#"{"context.trace_id": "7a", "name": "a", "start_time": 1}"#, Some("reset_index")),
+        (r#"{"message": {"role": "user"}, "message_id": 0, "redact_message": null}"#, Some("jq")),
+        (r#"{"trace_id": "7a", "spans": []}"#, None),
+        (r#"{"message": "hi", "message_id": 0}"#, None),
+    ] {
+        assert_eq!(sniff(text), None, "{text}");
+        let hint = hint_for_unknown(text);
+        assert_eq!(
+            hint.is_some_and(|hint| hint.contains(expected.unwrap_or("?"))),
+            expected.is_some(),
+            "{text}: {hint:?}"
+        );
+    }
 }

@@ -300,3 +300,71 @@ fn a_span_without_a_trace_is_refused() {
         "span \"llm\" (1): llm.output_messages.0: tool_calls.0: it is a call without a name"
     );
 }
+
+#[test]
+fn ids_may_be_numbers_and_the_parent_an_object() {
+    let span = |id: u64, parent: Value, attributes: Value| {
+        json!({
+            "context": { "trace_id": 7, "span_id": id }, "parent": parent, "name": "n",
+            "start_time": id, "end_time": id + 1, "attributes": attributes,
+        })
+    };
+    let tool = |args: &str| json!({ "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "find", "gen_ai.tool.args": args, "gen_ai.output": "ok" });
+    // The second span is that of the same call, seen by its client.
+    let spans = json!({ "spans": [
+        span(1, Value::Null, tool("{\"q\": 1}")),
+        span(2, json!({ "trace_id": 7, "span_id": 1 }), json!({ "mcp.method.name": "tools/call", "gen_ai.tool.name": "find" })),
+        span(3, Value::Null, tool("{\"q\": 2}")),
+    ] })
+    .to_string();
+    assert_eq!(sniffed(&spans), Some((Format::Otel, Unit::Piece)));
+    let traces = read(Format::Otel, &spans).unwrap();
+    assert_eq!(traces.len(), 1);
+    assert_eq!(traces[0].id.as_deref(), Some("7"));
+    assert_eq!(
+        traces[0].trace.to_envelope()["tool_calls"],
+        json!([{ "args": { "q": 1 }, "name": "find" }, { "args": { "q": 2 }, "name": "find" }])
+    );
+    assert_eq!(
+        refusal(Format::Otel, r#"{"trace_id": [7], "span_id": "a", "name": "n", "start_time": 1}"#),
+        "trace_id: expected a text"
+    );
+}
+
+#[test]
+fn a_page_of_several_is_refused() {
+    let page = |next: Value| {
+        let span = json!({
+            "context": { "trace_id": "7a", "span_id": "1b" }, "name": "find", "span_kind": "TOOL", "start_time": 1,
+            "attributes": { "tool.name": "find" },
+        });
+        json!({ "data": [span], "next_cursor": next }).to_string()
+    };
+    assert_eq!(read(Format::Otel, &page(Value::Null)).unwrap().len(), 1);
+    assert_eq!(
+        refusal(Format::Otel, &page(json!("U3Bhbjox"))),
+        "it is one page of several: `next_cursor` says that more spans follow / join the spans of all pages: `jq -c '.data[]' page-*.json > spans.jsonl`"
+    );
+}
+
+#[test]
+fn columns_of_a_table_are_attributes() {
+    let row = |columns: Value| {
+        let mut row = json!({
+            "context.trace_id": "7a", "context.span_id": "1b", "name": "find", "span_kind": "TOOL", "parent_id": null,
+            "start_time": 1_794_984_849_629_u64, "end_time": 1_794_984_849_635_u64, "events": [], "attributes.tool.name": null,
+        });
+        row.as_object_mut().unwrap().extend(columns.as_object().unwrap().clone());
+        row.to_string()
+    };
+    let found = row(json!({ "attributes.openinference.span.kind": "TOOL", "attributes.input.value": "{\"q\": 1}" }));
+    assert_eq!(sniffed(&found), Some((Format::Otel, Unit::Piece)));
+    let trace = read(Format::Otel, &found).unwrap()[0].trace.to_envelope();
+    assert_eq!(trace["tool_calls"], json!([{ "args": { "q": 1 }, "name": "find" }]));
+    assert_eq!(trace["tool_results"], json!([{ "duration_ms": 6, "is_error": false }]));
+    // A long name with many parts would be copied once for each.
+    let parts: Vec<Value> = (0..2_000).map(|part| json!({ "k": part })).collect();
+    let long = row(json!({ format!("attributes.{}", "x".repeat(20_000)): parts }));
+    let error = refusal(Format::Otel, &long);
+    assert!(error.ends_with("split the record, or remove what is repeated"), "{error}");
+}
