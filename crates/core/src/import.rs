@@ -459,7 +459,7 @@ pub fn hint_for_unknown(text: &str) -> Option<&'static str> {
             "an older evaluation set of the Agent Development Kit: `AgentEvaluator.migrate_eval_data_to_new_schema` converts it",
         );
     }
-    let ids = ["context.trace_id", "trace_id"].map(|key| shape.get(key).map(|value| value.get()));
+    let ids = ["context.trace_id", "trace_id"].map(|key| shape.get(key).map(serde_json::value::RawValue::get));
     if ids.iter().flatten().any(|value| value.starts_with('{')) {
         return Some(
             "the columns of a table: write its rows, in pandas with `to_json(path, orient=\"records\", lines=True)`",

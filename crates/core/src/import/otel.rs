@@ -91,7 +91,7 @@ struct Ids<'a> {
 }
 
 #[derive(Deserialize)]
-struct TraceId<'a> {
+struct SpanTrace<'a> {
     #[serde(borrow, alias = "traceId")]
     trace_id: Option<Id<'a>>,
     #[serde(rename = "context.trace_id")]
@@ -116,7 +116,7 @@ pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
 }
 
 fn piece(text: &str) -> Result<Piece<'_>, ImportError> {
-    let span: TraceId<'_> = wire::typed(text)?;
+    let span: SpanTrace<'_> = wire::typed(text)?;
     let id = span.trace_id.or(span.context.trace_id).or(span.column);
     let key = id.as_ref().and_then(|id| spans::id(&id.0)).map(Cow::into_owned);
     let key = key.ok_or_else(|| {
