@@ -9,9 +9,11 @@
     reason = "a benchmark reads the clock and prints, and stops where it cannot go on"
 )]
 
+mod measure;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mcptest_core::diag::Source;
 use mcptest_core::json;
@@ -133,14 +135,8 @@ fn cores() -> f64 {
     std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64)
 }
 
-fn best(times: usize, mut work: impl FnMut()) -> Duration {
-    let mut best = Duration::MAX;
-    for _ in 0..times {
-        let begun = Instant::now();
-        work();
-        best = best.min(begun.elapsed());
-    }
-    best
+fn best(times: usize, work: impl FnMut()) -> Duration {
+    measure::best(times, work).wall
 }
 
 /// A suite with its recordings.
@@ -215,20 +211,14 @@ impl World {
         }
     }
 
-    /// The most memory a replay had, as far as looking often tells.
+    /// The most memory a replay had, in KiB.
     fn memory(&self, flags: &[&str]) -> u64 {
-        let mut most = 0;
-        for _ in 0..5 {
-            let mut child = self.command(flags).spawn().unwrap();
-            let status = format!("/proc/{}/status", child.id());
-            while child.try_wait().unwrap().is_none() {
-                let text = std::fs::read_to_string(&status).unwrap_or_default();
-                let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-                let size = line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse().ok());
-                most = most.max(size.unwrap_or(0));
-            }
-        }
-        most
+        let run = || {
+            let (output, peak) = measure::memory(&mut self.command(flags));
+            assert!(output.status.success());
+            peak >> 10
+        };
+        (0..5).map(|_| run()).max().unwrap()
     }
 }
 

@@ -10,7 +10,7 @@ pub(crate) struct Took {
     pub(crate) wall: Duration,
 }
 
-/// The least that some work took, of this many times.
+/// The least that some work took, out of this many times.
 pub(crate) fn best(times: usize, mut work: impl FnMut()) -> Took {
     let mut best = Took { cpu: Duration::MAX, wall: Duration::MAX };
     for _ in 0..times {
@@ -30,17 +30,30 @@ fn processor_time() -> Duration {
     Duration::from_millis(ticks * 10)
 }
 
-/// Runs a command without its standard output. Returns the most memory it had, as far as looking often tells.
+/// Runs a command without its standard output. Returns its peak memory in bytes, as of the last look at it.
 pub(crate) fn memory(command: &mut Command) -> (Output, u64) {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let status = format!("/proc/{}/status", child.id());
-    let mut most = 0;
-    while child.try_wait().unwrap().is_none() {
-        // The file has no such line any more when the process has just ended.
-        let text = std::fs::read_to_string(&status).unwrap_or_default();
-        let size = text.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
-        most = most.max(size.map_or(0, |size| size.trim().parse::<u64>().unwrap() << 10));
+    // A full pipe would stop the command.
+    let mut pipe = child.stderr.take().unwrap();
+    let stderr = std::thread::spawn(move || {
+        let mut text = Vec::new();
+        std::io::Read::read_to_end(&mut pipe, &mut text).unwrap();
+        text
+    });
+    let path = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    // The file is there until the process was waited for. It has no such line once the process has ended.
+    while let Some(size) = high_water_mark(&std::fs::read_to_string(&path).unwrap()) {
+        peak = size;
         std::thread::sleep(Duration::from_millis(1));
     }
-    (child.wait_with_output().unwrap(), most)
+    let status = child.wait().unwrap();
+    assert!(peak > 0, "the command ended before its memory could be read");
+    (Output { status, stdout: Vec::new(), stderr: stderr.join().unwrap() }, peak)
+}
+
+/// The most memory that the process had so far.
+fn high_water_mark(status: &str) -> Option<u64> {
+    let size = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(size.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10)
 }
