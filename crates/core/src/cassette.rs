@@ -174,6 +174,10 @@ fn contradictions(cassette: &Map<String, Value>, trace: &Trace) -> Vec<String> {
     }
     // A program chooses its own answer; the model's last message may differ.
     let is_own = trace.answer_source == Some(AnswerSource::Program);
+    // Only runs of a model have a limit of turns.
+    if is_own && cassette.get("inputs").is_some_and(|inputs| inputs.get("max_turns").is_some()) {
+        out.push("`trace.answer_source` is `program`, and `inputs` are those of a model".to_owned());
+    }
     if let (Some(turns), Some(answer), false) = (turns, &trace.final_response, is_own) {
         let last = turns.iter().enumerate().rev().find(|(_, turn)| turn.role == Role::Assistant);
         match last {
@@ -323,6 +327,23 @@ mod tests {
             seal(&mut map);
             assert_eq!(checked(&map), expected, "{path}");
         }
+    }
+
+    #[test]
+    fn the_answer_of_a_model_is_not_that_of_a_program() {
+        let mut map = recording();
+        map["trace"]["answer_source"] = json!("program");
+        map.insert(
+            "inputs".to_owned(),
+            json!({ "prompt": "p", "servers": { "shop": {} }, "program": { "name": "a" } }),
+        );
+        map["trace"]["final_response"] = json!("Something else.");
+        seal(&mut map);
+        assert!(checked(&map).is_ok(), "{:?}", checked(&map));
+        map["inputs"] = json!({ "prompt": "p", "servers": { "shop": {} }, "model": { "name": "a" }, "max_turns": 10 });
+        seal(&mut map);
+        let why = "`trace.answer_source` is `program`, and `inputs` are those of a model";
+        assert_eq!(checked(&map), Err(Unreadable::Contradictory(why.to_owned())));
     }
 
     #[test]

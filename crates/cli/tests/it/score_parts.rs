@@ -71,7 +71,7 @@ fn a_line_of_no_known_verdict_is_refused() {
     let here = Folder::with(&[("a.jsonl", line)]);
     let stderr = "\
 error[not-score-output]: a.jsonl: byte 0: it is not a line that `mcptest score` writes
-hint: inputs must be outputs of `mcptest score`
+hint: inputs must be outputs of `mcptest score`; merged output cannot be merged again
 0 traces
 1 record or input could not be read
 ";
@@ -128,9 +128,10 @@ fn a_trace_without_a_group_says_which_gates_judged_it() {
     assert!(before.ends_with("\"failures\":[]") && rules.len() == "\"12345678\"}\n".len(), "{line}");
     score("variable.yml", "variable.out");
     here.write("unmarked.out", format!("{before}}}\n").as_bytes());
+    let merged = "{\"merged\":true,\"traces\":1}\n";
     let passed = "1 trace: 1 passed\n";
-    here.check(&["score", "--merge", "lenient.out", "--gates", "lenient.yml"], 0, "", passed);
-    here.check(&["score", "--merge", "lenient.out", "--gates", "laid-out.yml"], 0, "", passed);
+    here.check(&["score", "--merge", "lenient.out", "--gates", "lenient.yml"], 0, merged, passed);
+    here.check(&["score", "--merge", "lenient.out", "--gates", "laid-out.yml"], 0, merged, passed);
     let end = "1 trace: 1 passed\n1 record or input could not be read\n";
     let other = "it was not scored with the gates and the outcome of this merge\n\
          hint: score every part with the same --gates and --outcome as the merge, or all without\n";
@@ -150,7 +151,7 @@ fn a_trace_without_a_group_says_which_gates_judged_it() {
              hint: say where it is with --group-by\n"
         };
         let stderr = format!("error[gates-mismatch]: {part}: {why}{end}{note}");
-        here.check(&[&["score", "--merge", part], gates, more].concat(), 2, "", &stderr);
+        here.check(&[&["score", "--merge", part], gates, more].concat(), 2, merged, &stderr);
     }
     // A variable with another value makes other gates.
     let merge = |tool: &str| {

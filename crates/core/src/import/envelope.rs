@@ -3,10 +3,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::shape::Shape;
-use super::{ImportError, Imported, Record, Unit, wire};
+use super::{ImportError, Imported, Record, Unit, cassette, wire};
 use crate::trace::{Envelope, Trace};
 
 /// Keys under which other formats keep a conversation: next to the keys of an envelope the calls would be there twice.
@@ -15,8 +17,14 @@ const OTHERS: [&str; 4] = ["messages", "traj", "values", "simulations"];
 /// Keys of which any shows an envelope.
 const KEYS: [&str; 3] = ["tool_calls", "tool_results", "conversation"];
 
+/// The key that makes a nested trace a cassette, whose digest shows whether it was edited.
+#[derive(Deserialize)]
+struct Sealed {
+    mcptest: Option<IgnoredAny>,
+}
+
 pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
-    let key = KEYS.iter().find(|key| shape.get(key).is_some())?;
+    let key = KEYS.iter().chain(&["final_response"]).find(|key| shape.get(key).is_some())?;
     // A message of a conversation and a step of a run have calls too, and a reply of a provider may name the conversation it
     // belongs to.
     let is_other = ["role", "type", "object", "step_number"].iter().chain(&OTHERS).any(|key| shape.has(&[key]));
@@ -35,6 +43,9 @@ pub(super) fn read(record: Record<'_>) -> Result<Vec<Imported<'_>>, ImportError>
     if let Some((own, other)) = first(&KEYS, &mut own.into_iter()).zip(other) {
         let message = format!("it describes its run twice: in `{own}`, as envelopes do, and in `{other}`");
         return Err(ImportError::new(message).hint("keep one of them, or name the format to read with --from"));
+    }
+    if envelope.trace.is_some() && wire::typed::<Sealed>(record.text)?.mcptest.is_some() {
+        return cassette::read(record);
     }
     let (id, group, edited) = (envelope.id.take(), envelope.group.take(), envelope.edited);
     let tools = std::mem::take(&mut envelope.read_only_tools);

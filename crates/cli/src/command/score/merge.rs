@@ -27,7 +27,7 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, sources: &[Source], console: &
     let mut complaints = Complaints::default();
     let mut groups = Groups::default();
     let mut summary = Summary::default();
-    let mut unread = 0;
+    let (mut unread, mut traces) = (0, 0_u64);
     let mut met = MatchedTasks::default();
     let has_tasks = !scorer.tasks().is_empty();
     for source in sources {
@@ -54,6 +54,7 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, sources: &[Source], console: &
                                 && verdict != Some(RowVerdict::Unassessable);
                             met.add(has_tasks.then_some(&tasks));
                             summary.trace(verdict);
+                            traces += 1;
                             if let Some(group) = group {
                                 *open.entry(group).or_default() += 1;
                             }
@@ -111,6 +112,10 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, sources: &[Source], console: &
             broken_out = out.write_all(&part.text).err();
         }
     });
+    if prints && groups.is_empty() && traces > 0 && broken_out.is_none() {
+        // Without it the output would be that of an empty part, and merging it again would lose its failures.
+        broken_out = writeln!(out, "{{\"merged\":true,\"traces\":{traces}}}").err();
+    }
     complaints.finish(err);
     let faults = complaints.count() + unread;
     let code = super::finish(typed, &summary, groups.is_empty(), faults, err);
@@ -146,7 +151,7 @@ fn line_kind(line: &str) -> Option<LineKind> {
 
 /// A line that `mcptest score` did not write.
 fn foreign(offset: u64, message: String) -> RecordError {
-    let hint = "inputs must be outputs of `mcptest score`";
+    let hint = "inputs must be outputs of `mcptest score`; merged output cannot be merged again";
     RecordError::error(Some(offset), message).code(Code::NotScoreOutput).hint(hint)
 }
 
