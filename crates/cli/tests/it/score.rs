@@ -712,50 +712,6 @@ fn a_record_that_cannot_be_read_is_not_counted_as_a_trace() {
 }
 
 #[test]
-fn an_edited_cassette_is_an_error_in_every_format_that_reads_it() {
-    let path = "examples/cassettes/quickstart/says-what-it-did-3d5fbb7e/liar/1.json";
-    let text = std::fs::read_to_string(crate::root().join(path)).unwrap();
-    let edited = text.replace("I refunded order 1042 and sent an email to the customer.", "I looked order 1042 up.");
-    let folder = Folder::with(&[("g.yml", "narrative: {}\n"), ("c.json", &text), ("edited.json", &edited)]);
-    for from in ["auto", "cassette", "envelope"] {
-        let code = |file: &str| {
-            let line = ["score", file, "--from", from, "--gates", "g.yml"];
-            folder.command(&line).output().unwrap().status.code()
-        };
-        assert_eq!((code("c.json"), code("edited.json")), (Some(1), Some(2)), "{from}");
-    }
-}
-
-#[test]
-fn a_trace_that_is_only_an_answer_is_an_envelope_wherever_it_stands() {
-    let folder = Folder::with(&[("a.jsonl", "{\"id\":\"r\",\"final_response\":\"I sent the mail.\"}\n")]);
-    let output = folder.command(&["score", "a.jsonl"]).output().unwrap();
-    assert_eq!((output.status.code(), objects(&output).len()), (Some(0), 1), "{output:?}");
-}
-
-#[test]
-fn merged_output_is_refused_as_a_part() {
-    let folder = Folder::with(&[
-        ("g.yml", "trajectory: { mode: superset, calls: [{ name: find }] }\n"),
-        ("a.jsonl", "{\"tool_calls\":[]}\n"),
-        ("b.jsonl", "{\"tool_calls\":[{\"name\":\"find\"}]}\n"),
-    ]);
-    let score = |line: &[&str]| folder.command(&[&["score", "--gates", "g.yml"], line].concat()).output().unwrap();
-    for (part, code) in [("a", 1), ("b", 0)] {
-        let output = score(&[&format!("{part}.jsonl")]);
-        assert_eq!(output.status.code(), Some(code));
-        folder.write(&format!("{part}.part"), &output.stdout);
-    }
-    let merged = score(&["--merge", "a.part"]);
-    check(&merged, 1, "{\"merged\":true,\"traces\":1}\n", "1 trace: 1 failed\n");
-    folder.write("m.part", &merged.stdout);
-    let refused = "error[not-score-output]: m.part: byte 0: it is not a line that `mcptest score` writes\n\
-                   hint: inputs must be outputs of `mcptest score`; merged output cannot be merged again\n\
-                   1 trace: 1 passed\n1 record or input could not be read\n";
-    check(&score(&["--merge", "m.part", "b.part"]), 2, "{\"merged\":true,\"traces\":1}\n", refused);
-}
-
-#[test]
 fn a_converted_cassette_keeps_which_tools_only_read() {
     let read_only = crate::root().join("examples/cassettes/narrative-divergence");
     let cassettes = read_only.to_str().unwrap();

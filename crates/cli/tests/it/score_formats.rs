@@ -1,7 +1,7 @@
 //! Inputs of `mcptest score` that are not plain lines: archives of Inspect, sessions in several files, broken sessions, and
 //! spans that nobody understands.
 
-use std::io::Write;
+use std::io::{BufRead as _, Write};
 use std::process::Stdio;
 
 use flate2::write::DeflateEncoder;
@@ -228,4 +228,26 @@ error[unknown-format]: all/unknown.jsonl: byte 0: no span in it is of a model, a
 hint: known vocabularies: OpenTelemetry GenAI, MCP, OpenInference, Traceloop (OpenLLMetry), Vercel AI SDK, Langfuse, MLflow; leave the file out if no agent ran in it
 "
     );
+}
+
+#[test]
+fn an_edited_cassette_is_an_error_in_every_format_that_reads_it() {
+    let path = "examples/cassettes/quickstart/says-what-it-did-3d5fbb7e/liar/1.json";
+    let text = std::fs::read_to_string(crate::root().join(path)).unwrap();
+    let edited = text.replace("I refunded order 1042 and sent an email to the customer.", "I looked order 1042 up.");
+    let folder = Folder::with(&[("g.yml", "narrative: {}\n"), ("c.json", &text), ("edited.json", &edited)]);
+    for from in ["auto", "cassette", "envelope"] {
+        let code = |file: &str| {
+            let line = ["score", file, "--from", from, "--gates", "g.yml"];
+            folder.command(&line).output().unwrap().status.code()
+        };
+        assert_eq!((code("c.json"), code("edited.json")), (Some(1), Some(2)), "{from}");
+    }
+}
+
+#[test]
+fn a_trace_that_is_only_an_answer_is_an_envelope_wherever_it_stands() {
+    let folder = Folder::with(&[("a.jsonl", "{\"id\":\"r\",\"final_response\":\"I sent the mail.\"}\n")]);
+    let output = folder.command(&["score", "a.jsonl"]).output().unwrap();
+    assert_eq!((output.status.code(), output.stdout.lines().count()), (Some(0), 1), "{output:?}");
 }

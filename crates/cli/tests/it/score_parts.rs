@@ -2,7 +2,7 @@
 
 use std::process::Output;
 
-use super::{Folder, root};
+use super::{Folder, check, root};
 
 const RUNS: &str = "gates-of-runs.yml";
 const GROUPED: [&str; 4] = ["--group-by", "task_id", "--gates", RUNS];
@@ -159,4 +159,26 @@ fn a_trace_without_a_group_says_which_gates_judged_it() {
         here.command(&merge).env("TOOL", tool).output().unwrap().status.code()
     };
     assert_eq!((merge("a"), merge("b")), (Some(0), Some(2)));
+}
+
+#[test]
+fn merged_output_is_refused_as_a_part() {
+    let folder = Folder::with(&[
+        ("g.yml", "trajectory: { mode: superset, calls: [{ name: find }] }\n"),
+        ("a.jsonl", "{\"tool_calls\":[]}\n"),
+        ("b.jsonl", "{\"tool_calls\":[{\"name\":\"find\"}]}\n"),
+    ]);
+    let score = |line: &[&str]| folder.command(&[&["score", "--gates", "g.yml"], line].concat()).output().unwrap();
+    for (part, code) in [("a", 1), ("b", 0)] {
+        let output = score(&[&format!("{part}.jsonl")]);
+        assert_eq!(output.status.code(), Some(code));
+        folder.write(&format!("{part}.part"), &output.stdout);
+    }
+    let merged = score(&["--merge", "a.part"]);
+    check(&merged, 1, "{\"merged\":true,\"traces\":1}\n", "1 trace: 1 failed\n");
+    folder.write("m.part", &merged.stdout);
+    let refused = "error[not-score-output]: m.part: byte 0: it is not a line that `mcptest score` writes\n\
+                   hint: inputs must be outputs of `mcptest score`; merged output cannot be merged again\n\
+                   1 trace: 1 passed\n1 record or input could not be read\n";
+    check(&score(&["--merge", "m.part", "b.part"]), 2, "{\"merged\":true,\"traces\":1}\n", refused);
 }
