@@ -318,10 +318,6 @@ impl Format {
 
     /// The traces of one record. For a whole file of a format in pieces use [`Format::split`] and [`Format::join`].
     pub fn read<'a>(self, record: Record<'a>, options: &Options) -> Result<Vec<Imported<'a>>, ImportError> {
-        // An envelope is checked while it is read.
-        if self != Self::Envelope {
-            wire::check(record.text)?;
-        }
         record.header.map_or(Ok(()), wire::check)?;
         match self {
             Self::Envelope => envelope::read(record),
@@ -348,7 +344,7 @@ impl Format {
             | Self::Codex
             | Self::GeminiCli
             | Self::MockLog => {
-                let pieces = self.pieces(record.text)?;
+                let pieces = self.split(record.text)?;
                 let mut order: BTreeMap<&str, usize> = BTreeMap::new();
                 let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
                 for piece in &pieces {
@@ -370,11 +366,6 @@ impl Format {
 
     /// The pieces in one value of a file. A value may have none, and so have formats that are not in pieces.
     pub fn split(self, text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
-        wire::check(text)?;
-        self.pieces(text)
-    }
-
-    fn pieces(self, text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
         match self {
             Self::ClaudeCode => claude_code::split(text),
             Self::Otlp => otlp::split(text),
@@ -382,9 +373,11 @@ impl Format {
             Self::OpenaiAgents => openai_agents::split(text),
             Self::Langfuse => langfuse::split(text),
             Self::Langsmith => langsmith::split(text),
-            Self::Codex => Ok(codex::split(text)),
-            Self::GeminiCli => Ok(gemini_cli::split(text)),
-            Self::MockLog => Ok(mock_log::split(text)),
+            // Every value of the file is a piece of one trace.
+            Self::Codex | Self::GeminiCli | Self::MockLog => {
+                wire::check(text)?;
+                Ok(vec![Piece { key: "".into(), text: text.into() }])
+            }
             _ => Ok(Vec::new()),
         }
     }

@@ -12,7 +12,7 @@ pub use layout::Layout;
 pub use reader::NUMBER_KEY;
 use serde_json::{Number, Value};
 pub use strict::{JsonError, check, parse};
-pub(crate) use strict::{Scalar, read, read_value, scalars};
+pub(crate) use strict::{Scalar, read, read_checked, read_value, scalars};
 
 /// Deepest nesting of lists and objects that a trace or a matched value may have.
 pub const MAX_DEPTH: usize = 128;

@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 pub(super) use self::complaints::Complaints;
-use self::lines::{LineKind, ScoredBatch};
+use self::lines::{LineKind, ScoredBatch, Wants};
 use self::listing::Listing;
 use self::summary::Summary;
 use self::tasks::MatchedTasks;
@@ -219,7 +219,8 @@ fn score(
     let mut number = 0;
     let group_by = typed.group_by.as_ref().map(|key| &key.0);
     let mut met = MatchedTasks::default();
-    let work = |job: &_| ScoredBatch::of(job, scorer, options, group_by, wants_rows);
+    let wants = Wants { lines: prints, rows: wants_rows };
+    let work = |job: &_| ScoredBatch::of(job, scorer, options, group_by, wants);
     pipeline::run(sources, reading, threads(&typed.reading), &progress, &work, &mut |mut batch: ScoredBatch| {
         bar.advance(batch.traces.len() as u64);
         if let Some(note) = batch.note.take() {

@@ -135,7 +135,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
                 "a record is a list of messages or an object with `messages`; `--from` names the format of a file",
             ));
         }
-        if let Some(shape) = Shape::of(record.text) {
+        if let Some(shape) = Shape::part(record.text) {
             body.drop_repeats(&shape, is_reply)?;
         }
         for (at, message) in body.messages.iter().flat_map(|list| list.iter()).enumerate() {
@@ -181,11 +181,11 @@ impl<'a> Body<'a> {
         if !repeats.is_empty()
             && let Some((key, list)) = duplicates::longest("messages", duplicates::keys_for(own, &repeats)?, &repeats)?
         {
-            self.messages = Some(wire::typed(list.get()).map_err(|error| error.at(key))?);
+            self.messages = Some(wire::part(list).map_err(|error| error.at(key))?);
             own = list;
         }
         // Some loggers append the reply to the messages they sent.
-        let Some(Shape::List(items)) = Shape::of(own.get()) else { return Ok(()) };
+        let Some(Shape::List(items)) = Shape::part(own.get()) else { return Ok(()) };
         let last = items.last().copied().map(MessageKey::of).transpose()?;
         // A list that was not read to its end holds a message that must be refused.
         if let Some(messages) = self.messages.as_mut().filter(|messages| messages.len() == items.len())

@@ -196,7 +196,7 @@ impl ConverseMessage<'_> {
         };
         let mut out = Message::new(role);
         for (at, raw) in self.content.iter().enumerate() {
-            let read = wire::typed::<Block<'_>>(raw.get()).and_then(|block| block.read(raw, At::new("content", at)));
+            let read = wire::part::<Block<'_>>(raw).and_then(|block| block.read(raw, At::new("content", at)));
             out.parts.push(read.map_err(|error| error.at(format_args!("content[{at}]")))?);
         }
         let usage = self.metadata.as_ref().and_then(|metadata| metadata.usage);
@@ -250,7 +250,7 @@ impl Block<'_> {
             let texts: Vec<&str> = cited.content.iter().filter_map(|one| one.text.as_deref()).collect();
             return Ok(Part::Text(texts.concat()));
         }
-        let Some(Shape::Object(keys)) = Shape::of(raw.get()) else { return Ok(Part::Other) };
+        let Some(Shape::Object(keys)) = Shape::part(raw.get()) else { return Ok(Part::Other) };
         match keys.keys().find(|key| !OTHERS.contains(&&***key)) {
             Some(key) => {
                 Err(ImportError::new(format!("it has the key {key:?}, which is not known and could be a call"))

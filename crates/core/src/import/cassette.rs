@@ -33,7 +33,7 @@ pub(super) fn read(record: Record<'_>) -> Result<Vec<Imported<'_>>, ImportError>
     let Some(trace) = trace else {
         return Err(ImportError::new("it has no `trace`").hint("a bare envelope is `--from envelope`"));
     };
-    let mut trace = wire::typed::<Envelope>(trace.get()).map_err(|error| error.at("trace"))?.trace()?;
+    let mut trace = wire::part::<Envelope>(trace).map_err(|error| error.at("trace"))?.trace()?;
     // The digest covers what nobody reads here as well, so the record is read once more, whole.
     let whole = json::parse(record.text).map_err(|error| ImportError::new(error.to_string()))?;
     let Value::Object(whole) = whole else { return Err(ImportError::new("it is not an object")) };

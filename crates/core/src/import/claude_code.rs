@@ -113,11 +113,11 @@ fn piece(text: &str) -> Result<Option<Piece<'_>>, ImportError> {
 
 /// Whether the data of a `progress` line hold a line of a sub-agent.
 fn holds_a_line(data: &RawValue) -> bool {
-    Shape::of(data.get()).is_some_and(|data| data.get("message").is_some_and(|line| line.get().starts_with('{')))
+    Shape::part(data.get()).is_some_and(|data| data.get("message").is_some_and(|line| line.get().starts_with('{')))
 }
 
 fn holds_content(message: &RawValue) -> bool {
-    Shape::of(message.get()).is_some_and(|message| message.has(&["content"]))
+    Shape::part(message.get()).is_some_and(|message| message.has(&["content"]))
 }
 
 pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<Imported<'static>>, ImportError> {

@@ -12,7 +12,7 @@ mod rollout;
 use std::borrow::Cow;
 
 use super::shape::Shape;
-use super::{ImportError, Imported, Options, Piece, Unit, wire};
+use super::{ImportError, Imported, Options, Unit, wire};
 
 pub(super) use events::answer;
 
@@ -37,12 +37,8 @@ pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
     is_line.then(|| (Unit::Piece, format!("it is a line of type `{kind}` with a `payload`").into()))
 }
 
-pub(super) fn split(text: &str) -> Vec<Piece<'_>> {
-    vec![Piece { key: "".into(), text: text.into() }]
-}
-
 pub(super) fn join(_: &str, pieces: &[&str], options: &Options) -> Result<Vec<Imported<'static>>, ImportError> {
-    let is_rollout = pieces.iter().any(|piece| Shape::of(piece).is_some_and(|shape| shape.get("payload").is_some()));
+    let is_rollout = pieces.iter().any(|piece| Shape::part(piece).is_some_and(|shape| shape.get("payload").is_some()));
     if is_rollout { rollout::join(pieces, options) } else { events::join(pieces, options) }
 }
 

@@ -28,6 +28,9 @@ impl<'de: 'a, 'a, T: Deserialize<'de> + Element> Deserialize<'de> for Content<'a
             fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
                 Ok(Content::Text(Text(text.to_owned().into())))
             }
+            fn visit_string<E>(self, text: String) -> Result<Self::Value, E> {
+                Ok(Content::Text(Text(text.into())))
+            }
             fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
                 elements(list).map(Content::List)
             }

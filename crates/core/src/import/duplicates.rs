@@ -63,7 +63,7 @@ pub(super) fn longest<'a>(
     // The last reply is known only once the longest copy is.
     let closing = keys.last().and_then(|key| key.closing.as_deref());
     for Repeat { key, raw, .. } in repeats.iter().filter(|repeat| repeat.is_reply && is_text(repeat.raw)) {
-        let text = wire::typed::<String>(raw.get())?;
+        let text = wire::part::<String>(raw)?;
         let is_same = text.trim().is_empty() || closing.is_some_and(|closing| closing.trim() == text.trim());
         if !is_same {
             return Err(differ(longest.map_or(own, |(key, _)| key), key));
@@ -78,9 +78,9 @@ pub(super) fn check_included(
     (whole_key, whole): List<'_>,
     is_of_the_model: impl Fn(&Shape<'_>) -> bool,
 ) -> Result<(), ImportError> {
-    let Some(Shape::List(items)) = Shape::of(part.get()) else { return Ok(()) };
+    let Some(Shape::List(items)) = Shape::part(part.get()) else { return Ok(()) };
     let checked: Vec<&RawValue> =
-        items.into_iter().filter(|item| Shape::of(item.get()).is_some_and(|shape| is_of_the_model(&shape))).collect();
+        items.into_iter().filter(|item| Shape::part(item.get()).is_some_and(|shape| is_of_the_model(&shape))).collect();
     if checked.is_empty() {
         return Ok(());
     }
@@ -115,7 +115,7 @@ struct Conversation<'a> {
 impl<'a> Conversation<'a> {
     /// `None` for a value without messages.
     fn of(raw: &'a RawValue) -> Result<Option<Self>, ImportError> {
-        let Some(shape) = Shape::of(raw.get()) else { return Ok(None) };
+        let Some(shape) = Shape::part(raw.get()) else { return Ok(None) };
         let whole = |list: &'a RawValue| Ok(Some(Self { list: Some(list), keys: keys(list)? }));
         if matches!(shape, Shape::List(_)) {
             return if shape.elements().iter().any(is_message) { whole(raw) } else { Ok(None) };
@@ -148,12 +148,12 @@ pub(super) fn keys_for(list: &RawValue, repeats: &[Repeat<'_>]) -> Result<Vec<Me
     if !repeats.iter().all(|repeat| is_text(repeat.raw)) {
         return keys(list);
     }
-    let items: Vec<&RawValue> = wire::typed(list.get())?;
+    let items: Vec<&RawValue> = wire::part(list)?;
     items.last().map(|last| MessageKey::of(last)).into_iter().collect()
 }
 
 pub(super) fn keys(list: &RawValue) -> Result<Vec<MessageKey>, ImportError> {
-    let items: Vec<&RawValue> = wire::typed(list.get())?;
+    let items: Vec<&RawValue> = wire::part(list)?;
     items.into_iter().map(MessageKey::of).collect()
 }
 

@@ -8,7 +8,7 @@ mod session;
 use std::borrow::Cow;
 
 use super::shape::Shape;
-use super::{ImportError, Imported, Options, Piece, Unit};
+use super::{ImportError, Imported, Options, Unit};
 
 pub(super) use events::answer;
 
@@ -26,13 +26,9 @@ pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
     Some((Unit::Piece, why.into()))
 }
 
-pub(super) fn split(text: &str) -> Vec<Piece<'_>> {
-    vec![Piece { key: "".into(), text: text.into() }]
-}
-
 pub(super) fn join(_: &str, pieces: &[&str], options: &Options) -> Result<Vec<Imported<'static>>, ImportError> {
     let is_event = |piece: &&&str| {
-        let kind = Shape::of(piece).and_then(|shape| shape.text("type").map(Cow::into_owned));
+        let kind = Shape::part(piece).and_then(|shape| shape.text("type").map(Cow::into_owned));
         matches!(kind.as_deref(), Some("init" | "message" | "tool_use" | "tool_result" | "result"))
     };
     if pieces.iter().any(|piece| is_event(&piece)) {

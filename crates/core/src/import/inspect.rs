@@ -134,7 +134,7 @@ fn sample<'a>(text: &'a str, eval: Option<&Eval<'_>>, options: &Options) -> Resu
     let mut builder = Builder::new(options);
     for (at, raw) in messages.into_iter().enumerate() {
         let place = format!("messages[{at}]");
-        let message: SampleMessage<'_> = wire::typed(raw.get()).map_err(|error| error.at(&place))?;
+        let message: SampleMessage<'_> = wire::part(raw).map_err(|error| error.at(&place))?;
         if let Some(message) = context.read(&message, &place)? {
             builder.add(message, &place)?;
         }
@@ -175,7 +175,7 @@ fn sample<'a>(text: &'a str, eval: Option<&Eval<'_>>, options: &Options) -> Resu
 
 /// Whether a reply makes a call that the conversation does not have.
 fn calls_more(reply: &RawValue, builder: &Builder<'_>) -> bool {
-    let Some(calls) = Shape::of(reply.get()).and_then(|reply| reply.child("tool_calls")) else { return false };
+    let Some(calls) = Shape::part(reply.get()).and_then(|reply| reply.child("tool_calls")) else { return false };
     let known: BTreeSet<Option<&str>> = builder.calls().iter().map(|call| call.id.as_deref()).collect();
     calls.elements().iter().any(|call| !known.contains(&call.text("id").as_deref()))
 }

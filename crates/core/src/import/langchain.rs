@@ -166,7 +166,7 @@ fn lists<'a>(
     ];
     let mut copies = copies.into_iter().flatten();
     let Some(first) = copies.next() else {
-        if matches!(Shape::of(text), Some(shape) if recognize_message(&shape).is_some()) {
+        if matches!(Shape::part(text), Some(shape) if recognize_message(&shape).is_some()) {
             return Ok(vec![("", BoundedList(vec![wire::typed(text)?]))]);
         }
         return Err(ImportError::new("it has no `messages`, and none in `values` or `outputs`")
@@ -196,7 +196,7 @@ fn inside<'a>(key: &str, raw: Option<&'a RawValue>) -> Result<Option<&'a RawValu
         intermediate_steps: UnreadCalls,
     }
     let Some(raw) = raw.filter(|raw| raw.get().starts_with('{')) else { return Ok(None) };
-    let found: Inside<'a> = wire::typed(raw.get()).map_err(|error| error.at(key))?;
+    let found: Inside<'a> = wire::part(raw).map_err(|error| error.at(key))?;
     unread_calls::refuse(&key, &[("intermediate_steps", found.intermediate_steps)])?;
     Ok(found.messages)
 }
@@ -213,14 +213,14 @@ fn is_of_the_model(shape: &Shape<'_>) -> bool {
 }
 
 fn list<'a>(name: &str, raw: &'a RawValue) -> Result<BoundedList<LcMessage<'a>>, ImportError> {
-    wire::typed(raw.get()).map_err(|error| error.at(name))
+    wire::part(raw).map_err(|error| error.at(name))
 }
 
 /// What a record calls itself: its own id, or the thread it is a state of.
 fn name(around: &Around<'_>) -> Option<String> {
     let own = around.id.or(around.thread_id).and_then(wire::name);
     let thread = |shape: Shape<'_>| shape.get("thread_id").and_then(wire::name);
-    let configured = || thread(Shape::of(around.config?.get())?.child("configurable")?);
-    let checkpoint = || thread(Shape::of(around.checkpoint?.get())?);
+    let configured = || thread(Shape::part(around.config?.get())?.child("configurable")?);
+    let checkpoint = || thread(Shape::part(around.checkpoint?.get())?);
     own.or_else(configured).or_else(checkpoint)
 }

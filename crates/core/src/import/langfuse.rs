@@ -102,7 +102,7 @@ fn attributes(metadata: &RawValue) -> Option<String> {
 
 /// The span of a piece.
 pub(super) fn read(piece: &str) -> Result<Span<'_>, ImportError> {
-    let row: Row<'_> = wire::typed(piece)?;
+    let row: Row<'_> = wire::piece(piece)?;
     let label = row.id.as_deref().unwrap_or_default().to_owned();
     span(row).map_err(|error| error.at(format_args!("the observation {label:?}")))
 }

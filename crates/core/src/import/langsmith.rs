@@ -65,11 +65,11 @@ fn piece(text: &str) -> Result<Piece<'_>, ImportError> {
 
 /// The span of a piece.
 pub(super) fn read(piece: &str) -> Result<Span<'_>, ImportError> {
-    wire::typed(piece).map(span)
+    wire::piece(piece).map(span)
 }
 
 fn span(row: Row<'_>) -> Span<'_> {
-    let metadata = row.extra.and_then(|extra| Shape::of(extra.get()));
+    let metadata = row.extra.and_then(|extra| Shape::part(extra.get()));
     let model = metadata.and_then(|extra| extra.find("metadata.ls_model_name"));
     // A run that failed has no outputs.
     let is_empty = |raw: &&RawValue| matches!(raw.get(), "{}" | "\"{}\"" | "\"null\"" | "\"\"");

@@ -222,7 +222,7 @@ pub(super) struct Usage {
 }
 
 fn object(raw: &RawValue) -> Result<Shape<'_>, ImportError> {
-    match Shape::of(raw.get()) {
+    match Shape::part(raw.get()) {
         Some(shape @ Shape::Object(_)) => Ok(shape),
         _ => Err(ImportError::new("expected an object with counts of tokens")),
     }
@@ -237,7 +237,7 @@ impl UsageKeys {
     fn counts(&self, raw: &RawValue) -> Result<Usage, ImportError> {
         let usage = object(raw)?;
         let count = |shape: &Shape<'_>, key: &str| match shape.get(key) {
-            Some(raw) => wire::typed::<Whole>(raw.get()).map(|count| Some(count.0)).map_err(|error| error.at(key)),
+            Some(raw) => wire::part::<Whole>(raw).map(|count| Some(count.0)).map_err(|error| error.at(key)),
             None => Ok(None),
         };
         let optional = |key: Option<&str>| key.map_or(Ok(None), |key| count(&usage, key));

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use super::shape::Shape;
 use super::wire::{self, Text, Whole};
-use super::{ImportError, Imported, Options, Piece, Unit, results};
+use super::{ImportError, Imported, Options, Unit, results};
 use crate::trace::{CallError, ErrorKind, ToolCall, ToolResult, Trace};
 
 pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
@@ -20,10 +20,6 @@ pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
         && matches!(shape.text("direction").as_deref(), Some("in" | "out"))
         && ["message", "raw", "note"].iter().any(|key| shape.get(key).is_some());
     is_line.then_some((Unit::Piece, Cow::Borrowed("it has `seq`, `direction` and a message")))
-}
-
-pub(super) fn split(text: &str) -> Vec<Piece<'_>> {
-    vec![Piece { key: "".into(), text: text.into() }]
 }
 
 #[derive(Deserialize)]
@@ -75,13 +71,13 @@ struct Session {
 pub(super) fn join(_: &str, pieces: &[&str], _: &Options) -> Result<Vec<Imported<'static>>, ImportError> {
     let mut sessions = vec![Session::default()];
     for piece in pieces {
-        let line: Line<'_> = wire::typed(piece)?;
+        let line: Line<'_> = wire::piece(piece)?;
         // Bytes that are not JSON are neither a call nor an answer.
         let Some(message) = line.message else { continue };
         let messages: Vec<&RawValue> =
-            if message.get().starts_with('[') { wire::typed(message.get())? } else { vec![message] };
+            if message.get().starts_with('[') { wire::part(message)? } else { vec![message] };
         for message in messages {
-            let read = wire::typed::<Rpc<'_>>(message.get()).and_then(|rpc| add(&mut sessions, &line, &rpc));
+            let read = wire::part::<Rpc<'_>>(message).and_then(|rpc| add(&mut sessions, &line, &rpc));
             read.map_err(|error| error.at(format_args!("message {}", line.seq.0)))?;
         }
     }
@@ -109,7 +105,7 @@ fn add(sessions: &mut Vec<Session>, line: &Line<'_>, rpc: &Rpc<'_>) -> Result<()
     match (rpc.method.as_deref(), is_sent) {
         (Some("tools/call"), false) => {
             let params: Params<'_> = match rpc.params {
-                Some(params) => wire::typed(params.get()).map_err(|error| error.at("params"))?,
+                Some(params) => wire::part(params).map_err(|error| error.at("params"))?,
                 None => return Err(ImportError::new("a call has no `params`")),
             };
             let args = wire::optional(params.arguments, wire::arguments, "params.arguments")?;
@@ -123,7 +119,8 @@ fn add(sessions: &mut Vec<Session>, line: &Line<'_>, rpc: &Rpc<'_>) -> Result<()
             session.results.push(None);
         }
         (None, true) => {
-            let server = rpc.result.and_then(|raw| Shape::of(raw.get())).and_then(|result| result.child("serverInfo"));
+            let server =
+                rpc.result.and_then(|raw| Shape::part(raw.get())).and_then(|result| result.child("serverInfo"));
             session.server = server.and_then(|info| info.text("name")).map(Cow::into_owned).or(session.server.take());
             // Of two answers the client reads the first.
             if let Some(at) = session.open.remove(&id) {

@@ -103,7 +103,7 @@ pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<
     let mut all = Vec::with_capacity(pieces.len());
     let mut about: Vec<(&'static str, &RawValue)> = Vec::new();
     for piece in pieces {
-        let wire: Wire<'_> = wire::typed(piece)?;
+        let wire: Wire<'_> = wire::piece(piece)?;
         if wire.object.as_deref() == Some("trace") {
             let fields =
                 [("workflow_name", wire.workflow_name), ("group_id", wire.group_id), ("metadata", wire.metadata)];

@@ -57,7 +57,7 @@ pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
 
 fn are_messages(shape: &Shape<'_>) -> bool {
     let Shape::List(items) = shape else { return false };
-    !items.is_empty() && items.iter().all(|item| Shape::of(item.get()).is_some_and(|message| is_message(&message)))
+    !items.is_empty() && items.iter().all(|item| Shape::part(item.get()).is_some_and(|message| is_message(&message)))
 }
 
 fn is_message(shape: &Shape<'_>) -> bool {
@@ -153,7 +153,7 @@ fn logged<'a>(
 ) -> Result<(Option<String>, Option<String>), ImportError> {
     let unread = [("tool_calls", record.tool_calls), ("toolCalls", record.camel_calls), ("steps", record.steps)];
     unread_calls::refuse(&"record", &unread)?;
-    let longest = match Shape::of(text) {
+    let longest = match Shape::part(text) {
         Some(shape) => {
             check_other_keys(&shape)?;
             longest(&shape)?
@@ -162,7 +162,7 @@ fn logged<'a>(
     };
     let sent = record.request.as_ref().and_then(|request| request.messages.as_ref()).map(|messages| messages.len());
     if let Some((key, list)) = longest {
-        record.messages = Some(wire::typed(list.get()).map_err(|error| error.at(key))?);
+        record.messages = Some(wire::part(list).map_err(|error| error.at(key))?);
     }
     let Logged { id, model, messages, request, choices, usage, response, .. } = record;
     let (request_model, request_messages) = request.map_or((None, None), |request| (request.model, request.messages));

@@ -89,7 +89,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
                 }
             }
             Some((key, list)) => {
-                let items: BoundedList<Item<'a>> = wire::typed(list.get()).map_err(|error| error.at(key))?;
+                let items: BoundedList<Item<'a>> = wire::part(list).map_err(|error| error.at(key))?;
                 add_all(&mut exchange, &items, key)?;
                 exchange.builder.spend(Spent::Unknown);
             }
@@ -107,13 +107,13 @@ const REPEATS: [&str; 3] = ["messages", "conversation", "history"];
 
 /// Whether the record has the exchange a second time, with what was sent.
 fn is_repeated(text: &str) -> bool {
-    Shape::of(text).is_some_and(|shape| REPEATS.iter().any(|key| matches!(shape.child(key), Some(Shape::List(_)))))
+    Shape::part(text).is_some_and(|shape| REPEATS.iter().any(|key| matches!(shape.child(key), Some(Shape::List(_)))))
 }
 
 impl<'a> Reply<'a> {
     /// The list that holds the most of the exchange, where the record has it more than once.
     fn longest(&self, text: &'a str) -> Result<Option<duplicates::List<'a>>, ImportError> {
-        let Some(shape) = Shape::of(text) else { return Ok(None) };
+        let Some(shape) = Shape::part(text) else { return Ok(None) };
         let repeats = duplicates::repeats(&shape, &REPEATS, &["choices", "response"]);
         if repeats.is_empty() {
             return Ok(None);

@@ -233,7 +233,7 @@ impl Run<'_> {
                 let name = name.ok_or_else(|| ImportError::new("it is a call and has no `tool_name`"))?.to_owned();
                 let args = wire::optional(call.and_then(|call| call.arguments), wire::arguments, "arguments")?;
                 let id = call_id.or_else(|| id(call?.id.as_deref()));
-                let thought = event.thought.and_then(|raw| wire::typed::<Vec<Said<'_>>>(raw.get()).ok());
+                let thought = event.thought.and_then(|raw| wire::part::<Vec<Said<'_>>>(raw).ok());
                 let texts = thought.into_iter().flatten().filter_map(|said| said.text.map(|text| text.0.into_owned()));
                 let mut parts: Vec<Part> = texts.filter(|text| !text.is_empty()).map(Part::Text).collect();
                 parts.push(Part::Call(Call { id, name, args, ..Call::default() }));

@@ -27,11 +27,11 @@ const NEXT: &str = "\"next_cursor\"";
 pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
     let why = Cow::Borrowed("it has a trace id, a span id and a start");
     match shape {
-        Shape::List(items) => is_span(&Shape::of(items.first()?.get())?),
+        Shape::List(items) => is_span(&Shape::part(items.first()?.get())?),
         Shape::Object(_) if is_span(shape) => true,
         Shape::Object(_) => LISTS.iter().filter_map(|key| shape.find(key)).any(|list| {
-            matches!(Shape::of(list.get()), Some(Shape::List(items))
-                if items.first().and_then(|first| Shape::of(first.get())).is_some_and(|first| is_span(&first)))
+            matches!(Shape::part(list.get()), Some(Shape::List(items))
+                if items.first().and_then(|first| Shape::part(first.get())).is_some_and(|first| is_span(&first)))
         }),
         Shape::Other => false,
     }
@@ -63,21 +63,22 @@ pub(super) fn pieces<'a>(
 /// The rows of a value: the elements of a list, those of a list under one of some keys, or the value itself. Each with its
 /// place.
 pub(super) fn rows<'a>(text: &'a str, lists: &[&str]) -> Result<Vec<(String, &'a str)>, ImportError> {
-    let (key, list) = match Shape::of(text) {
-        Some(Shape::List(_)) => ("", text),
-        Some(shape @ Shape::Object(_)) => {
-            let found = lists.iter().find_map(|key| {
-                shape.find(key).filter(|list| list.get().starts_with('[')).map(|list| (*key, list.get()))
-            });
-            match found {
-                Some(found) => found,
-                None => return Ok(vec![(String::new(), text)]),
-            }
+    let (key, items): (_, Vec<&RawValue>) = if text.trim_start().starts_with('[') {
+        ("", wire::typed(text)?)
+    } else {
+        // Most values are single rows, which have none of the keys.
+        let is_there = |path: &&str| path.rsplit('.').next().is_some_and(|key| text.contains(&format!("\"{key}\"")));
+        if !lists.iter().any(is_there) {
+            return Ok(vec![(String::new(), text)]);
         }
-        _ => return Ok(vec![(String::new(), text)]),
+        wire::check(text)?;
+        let shape = Shape::part(text);
+        let list = |path: &&'_ str| shape.as_ref()?.find(path).filter(|list| list.get().starts_with('['));
+        let Some((key, list)) = lists.iter().find_map(|path| Some((*path, list(path)?))) else {
+            return Ok(vec![(String::new(), text)]);
+        };
+        (key, wire::part(list).map_err(|error| error.at(key))?)
     };
-    let items: Vec<&RawValue> =
-        wire::typed(list).map_err(|error| if key.is_empty() { error } else { error.at(key) })?;
     Ok(items.into_iter().enumerate().map(|(at, item)| (format!("{key}[{at}]"), item.get())).collect())
 }
 
@@ -101,18 +102,12 @@ struct SpanTrace<'a> {
 }
 
 pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
-    // A single span has no list of spans, and most values are single spans.
-    let lists: &[&str] = if text.contains("\"spans\"") || text.contains("\"data\"") { &LISTS } else { &[] };
-    let is_alone = lists.is_empty() && !text.trim_start().starts_with('[');
-    if is_alone {
-        return piece(text).map(|piece| vec![piece]);
-    }
     // The spans of a trace may be on several pages, and a trace must be complete.
     if text.contains(NEXT) && Shape::of(text).is_some_and(|shape| shape.has(&["data", "next_cursor"])) {
         return Err(ImportError::new("it is one page of several: `next_cursor` says that more spans follow")
             .hint("join the spans of all pages: `jq -c '.data[]' page-*.json > spans.jsonl`"));
     }
-    pieces(text, lists, piece)
+    pieces(text, &LISTS, piece)
 }
 
 fn piece(text: &str) -> Result<Piece<'_>, ImportError> {
@@ -181,7 +176,7 @@ struct Resource<'a> {
 
 /// The span of a piece.
 pub(super) fn read(piece: &str) -> Result<Span<'_>, ImportError> {
-    let mut wire: Wire<'_> = wire::typed(piece)?;
+    let mut wire: Wire<'_> = wire::piece(piece)?;
     if wire.column.is_some() {
         columns::add(piece, &mut wire)?;
     }
@@ -208,7 +203,7 @@ fn span(mut wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
     });
     let own_id = |id: Id<'_>| spans::id(&id.0).map(|id| Cow::Owned(id.into_owned()));
     let parent = wire.parent.filter(|parent| parent.get().starts_with('{'));
-    let parent = wire::optional(parent, |parent| wire::typed::<Ids<'_>>(parent.get()), "parent")?;
+    let parent = wire::optional(parent, |parent| wire::part::<Ids<'_>>(parent), "parent")?;
     Ok(Span {
         id: wire.span_id.or(wire.context.span_id).or(wire.column).and_then(own_id),
         parent: wire.parent_span_id.or(parent.and_then(|ids| ids.span_id)).and_then(own_id),

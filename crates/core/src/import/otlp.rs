@@ -67,7 +67,7 @@ pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
         for (scope_at, scope) in resource.scopes.into_iter().enumerate() {
             for (span_at, span) in scope.spans.into_iter().enumerate() {
                 let place = || format!("resourceSpans[{resource_at}].scopeSpans[{scope_at}].spans[{span_at}]");
-                let id: TraceId<'_> = wire::typed(span.get()).map_err(|error| error.at(place()))?;
+                let id: TraceId<'_> = wire::part(span).map_err(|error| error.at(place()))?;
                 let Some(key) = spans::id(&id.trace) else {
                     return Err(ImportError::new(format!("{}.traceId is empty", place())));
                 };
@@ -141,10 +141,10 @@ pub(super) fn has_agent(piece: &str) -> bool {
 fn read<'a>(pieces: &[&'a str]) -> Result<Vec<Span<'a>>, ImportError> {
     let mut all = Vec::new();
     for piece in pieces {
-        let group: Group<'_> = wire::typed(piece).map_err(|error| error.at("a span"))?;
+        let group: Group<'_> = wire::piece(piece).map_err(|error| error.at("a span"))?;
         let resource = match group.resource {
             Some(raw) => {
-                let read: Attributed<'_> = wire::typed(raw.get()).map_err(|error| error.at("resource"))?;
+                let read: Attributed<'_> = wire::part(raw).map_err(|error| error.at("resource"))?;
                 Some(Rc::new(Attributes::tagged(read.attributes).map_err(|error| error.at("resource"))?))
             }
             None => None,

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 
 use super::wire::Text;
+use crate::json;
 
 pub(super) enum Shape<'a> {
-    Object(BTreeMap<Cow<'a, str>, &'a RawValue>),
+    Object(BTreeMap<Text<'a>, &'a RawValue>),
     List(Vec<&'a RawValue>),
     Other,
 }
@@ -17,12 +18,18 @@ impl<'a> Shape<'a> {
     /// Looks at a JSON text; `None` when it is none.
     pub(super) fn of(text: &'a str) -> Option<Self> {
         match text.trim_start().as_bytes().first()? {
-            b'{' => {
-                let map: BTreeMap<Text<'a>, &'a RawValue> = serde_json::from_str(text).ok()?;
-                Some(Self::Object(map.into_iter().map(|(key, value)| (key.0, value)).collect()))
-            }
+            b'{' => serde_json::from_str(text).ok().map(Self::Object),
             b'[' => serde_json::from_str(text).ok().map(Self::List),
             _ => serde_json::from_str::<serde::de::IgnoredAny>(text).ok().map(|_| Self::Other),
+        }
+    }
+
+    /// The same for a text that was read before, or a part of it.
+    pub(super) fn part(text: &'a str) -> Option<Self> {
+        match text.trim_start().as_bytes().first()? {
+            b'{' => json::read_checked(text).ok().map(Self::Object),
+            b'[' => json::read_checked(text).ok().map(Self::List),
+            _ => Some(Self::Other),
         }
     }
 
@@ -39,7 +46,7 @@ impl<'a> Shape<'a> {
 
     /// The text at a key.
     pub(super) fn text(&self, key: &str) -> Option<Cow<'a, str>> {
-        serde_json::from_str::<Text<'a>>(self.get(key)?.get()).ok().map(|text| text.0)
+        json::read_checked::<Text<'a>>(self.get(key)?.get()).ok().map(|text| text.0)
     }
 
     /// The value at a path such as `request.messages`.
@@ -51,12 +58,12 @@ impl<'a> Shape<'a> {
     }
 
     pub(super) fn child(&self, key: &str) -> Option<Shape<'a>> {
-        Shape::of(self.get(key)?.get())
+        Shape::part(self.get(key)?.get())
     }
 
     /// The elements of a list; none for anything else.
     pub(super) fn elements(&self) -> Vec<Shape<'a>> {
         let Self::List(items) = self else { return Vec::new() };
-        items.iter().filter_map(|item| Shape::of(item.get())).collect()
+        items.iter().filter_map(|item| Shape::part(item.get())).collect()
     }
 }

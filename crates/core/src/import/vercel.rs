@@ -289,7 +289,7 @@ pub(super) fn output(
         let value = wire::optional(result, wire::value, "result")?.unwrap_or(Value::Null);
         return Ok(results::of_value(value, is_error));
     };
-    let typed: Typed<'_> = wire::typed(raw.get()).map_err(|error| error.at("output"))?;
+    let typed: Typed<'_> = wire::part(raw).map_err(|error| error.at("output"))?;
     let value = wire::optional(typed.value, wire::value, "output.value")?.unwrap_or(Value::Null);
     Ok(match (&*typed.kind, value) {
         ("text" | "json", value) => results::of_value(value, Some(is_error.unwrap_or(false))),

@@ -1,6 +1,6 @@
 //! Reads the JSON of a record into types, borrowed where possible, with errors that have a place.
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
@@ -11,12 +11,24 @@ use super::ImportError;
 use crate::json::{self, JsonError};
 
 /// Text that is borrowed from its record unless it has escapes. `serde` copies a `Cow` in an `Option` or a list.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
+
+impl fmt::Debug for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 impl std::ops::Deref for Text<'_> {
     type Target = str;
     fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for Text<'_> {
+    fn borrow(&self) -> &str {
         &self.0
     }
 }
@@ -99,9 +111,19 @@ pub(super) fn check(text: &str) -> Result<(), ImportError> {
     json::check(text).map_err(at_byte)
 }
 
-/// Reads a record, or a part of one, into the types of its format.
+/// Reads a record, or JSON inside a text of it, into the types of its format. Refuses what [`check`] refuses.
 pub(super) fn typed<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ImportError> {
     json::read(text).map_err(at_byte)
+}
+
+/// Reads a piece of a trace. It was checked when it was split off.
+pub(super) fn piece<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ImportError> {
+    json::read_checked(text).map_err(at_byte)
+}
+
+/// Reads a part of what was read before.
+pub(super) fn part<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Result<T, ImportError> {
+    piece(raw.get())
 }
 
 fn at_byte(error: JsonError) -> ImportError {
@@ -114,11 +136,10 @@ const MAX_DEPTH: usize = json::MAX_DEPTH - 8;
 
 /// Parses JSON inside a text of the record. A value that would be too deep in an envelope is an error.
 pub(super) fn parse(text: &str) -> Result<Value, ImportError> {
-    bounded(text)
+    bounded(json::read(text)?, text)
 }
 
-fn bounded(text: &str) -> Result<Value, ImportError> {
-    let value: Value = json::read(text)?;
+fn bounded(value: Value, text: &str) -> Result<Value, ImportError> {
     // Every level takes two bytes, so most values need no walk.
     if text.len() > 2 * MAX_DEPTH && json::deeper_than(&value, MAX_DEPTH) {
         return Err(ImportError::new(format!("it is nested more than {MAX_DEPTH} levels deep")));
@@ -127,7 +148,7 @@ fn bounded(text: &str) -> Result<Value, ImportError> {
 }
 
 pub(super) fn value(raw: &RawValue) -> Result<Value, ImportError> {
-    bounded(raw.get())
+    bounded(json::read_checked(raw.get())?, raw.get())
 }
 
 /// Arguments that are JSON in a text. Text that is not JSON is kept, and matches nothing. Empty text and `null` are common for

@@ -36,17 +36,30 @@ const ESCAPES: [u8; 256] = {
     table
 };
 
+/// A string at least this long is handed over instead of copied.
+const LONG: usize = 256;
+
+/// What a reader knows about its text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// Nothing. A duplicate key or a number out of range is an error.
+    Strict,
+    /// Nothing, but duplicate keys and numbers out of range are accepted.
+    Lenient,
+    /// It was read strictly before, so what nobody wants is passed over unchecked.
+    Checked,
+}
+
 pub(super) struct Reader<'de> {
     text: &'de str,
     at: usize,
     /// How many more lists and objects may be opened.
     room: usize,
-    /// Whether a duplicate key or a number out of range is an error.
-    is_strict: bool,
+    mode: Mode,
     /// The keys of the objects that are open.
     keys: Vec<Cow<'de, str>>,
     /// A string without its escapes.
-    scratch: Vec<u8>,
+    scratch: String,
 }
 
 #[derive(Debug)]
@@ -129,8 +142,8 @@ struct Number<'de> {
 }
 
 impl<'de> Reader<'de> {
-    pub(super) fn new(text: &'de str, is_strict: bool) -> Self {
-        Self { text, at: 0, room: MAX_OPEN, is_strict, keys: Vec::new(), scratch: Vec::new() }
+    pub(super) fn new(text: &'de str, mode: Mode) -> Self {
+        Self { text, at: 0, room: MAX_OPEN, mode, keys: Vec::new(), scratch: String::new() }
     }
 
     /// Lets more lists and objects be open at the same time.
@@ -239,30 +252,30 @@ impl<'de> Reader<'de> {
             self.at += 1;
             return Ok(Text::Borrowed(&self.text[begin..self.at - 1]));
         }
-        let bytes = self.text.as_bytes();
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
-        scratch.reserve((bytes.len() - begin).min(4096));
+        scratch.reserve((self.text.len() - begin).min(4096));
         let mut from = begin;
         while byte != b'"' {
-            scratch.extend_from_slice(&bytes[from..self.at]);
-            let meant = self.escape(byte)?;
-            match u8::try_from(meant) {
-                Ok(plain) if plain.is_ascii() => scratch.push(plain),
-                _ => scratch.extend_from_slice(meant.encode_utf8(&mut [0; 4]).as_bytes()),
-            }
+            scratch.push_str(&self.text[from..self.at]);
+            scratch.push(self.escape(byte)?);
             from = self.at;
             byte = self.special()?;
         }
-        scratch.extend_from_slice(&bytes[from..self.at]);
+        scratch.push_str(&self.text[from..self.at]);
         self.at += 1;
         self.scratch = scratch;
         Ok(Text::Copied)
     }
 
-    /// What [`Self::string`] copied.
-    fn copied(&self) -> Result<&str, Error> {
-        str::from_utf8(&self.scratch).map_err(|_| Error::syntax(self.at))
+    /// Presents what [`Self::string`] copied.
+    fn copied<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Error> {
+        if self.scratch.len() < LONG {
+            return visitor.visit_str(&self.scratch);
+        }
+        let mut text = std::mem::take(&mut self.scratch);
+        text.shrink_to_fit();
+        visitor.visit_string(text)
     }
 
     fn skip_string(&mut self) -> Result<(), Error> {
@@ -335,7 +348,7 @@ impl<'de> Reader<'de> {
         let number = Number { text: &self.text[begin..self.at], is_whole: whole == self.at };
         // A number of few bytes without an exponent is in range.
         let is_plain = number.is_whole || (number.text.len() < 300 && !has_exponent);
-        if self.is_strict && !is_plain && !number.float().is_finite() {
+        if self.mode == Mode::Strict && !is_plain && !number.float().is_finite() {
             return Err(Error::data("number out of range".to_owned(), self.at - 1));
         }
         Ok(number)
@@ -358,14 +371,14 @@ impl<'de> Reader<'de> {
         }
         let key = match self.string()? {
             Text::Borrowed(key) => Cow::Borrowed(key),
-            Text::Copied => Cow::Owned(self.copied()?.to_owned()),
+            Text::Copied => Cow::Owned(self.scratch.clone()),
         };
         let end = self.at - 1;
         if key.starts_with('$') && [NUMBER_KEY, RAW_KEY].contains(&&*key) {
             return Err(Error::data(format!("the key {key:?} is reserved"), end));
         }
         let keys = &self.keys[from..];
-        if self.is_strict && keys.len() < FEW_KEYS && keys.contains(&key) {
+        if self.mode == Mode::Strict && keys.len() < FEW_KEYS && keys.contains(&key) {
             return Err(duplicate(&key, end));
         }
         self.keys.push(key);
@@ -375,7 +388,7 @@ impl<'de> Reader<'de> {
     /// Forgets the keys of an object that ends. Fails if one of many keys is there twice.
     fn close(&mut self, from: usize) -> Result<(), Error> {
         let keys = &mut self.keys[from..];
-        if self.is_strict && keys.len() > FEW_KEYS {
+        if self.mode == Mode::Strict && keys.len() > FEW_KEYS {
             keys.sort_unstable();
             if let Some([key, _]) = keys.array_windows().find(|[key, next]| key == next) {
                 return Err(duplicate(key, self.at - 2));
@@ -385,8 +398,45 @@ impl<'de> Reader<'de> {
         Ok(())
     }
 
+    /// Goes past a value of a text that was checked before: only quotes and brackets matter.
+    fn pass(&mut self) -> Result<(), Error> {
+        let mut open = 0_usize;
+        loop {
+            match self.peek()? {
+                b'"' => {
+                    self.at += 1;
+                    while self.special()? != b'"' {
+                        self.at += 2;
+                    }
+                    self.at += 1;
+                }
+                b'{' | b'[' => {
+                    open += 1;
+                    self.at += 1;
+                }
+                b'}' | b']' => {
+                    open = open.saturating_sub(1);
+                    self.at += 1;
+                }
+                b',' | b':' => self.at += 1,
+                _ => {
+                    while !matches!(self.byte(), None | Some(b',' | b'}' | b']' | b' ' | b'\n' | b'\t' | b'\r')) {
+                        self.at += 1;
+                    }
+                }
+            }
+            if open == 0 {
+                return Ok(());
+            }
+        }
+    }
+
     /// Checks a value and builds nothing.
     fn skip(&mut self) -> Result<(), Error> {
+        if self.mode == Mode::Checked { self.pass() } else { self.check() }
+    }
+
+    fn check(&mut self) -> Result<(), Error> {
         match self.peek()? {
             b'"' => self.skip_string(),
             b'{' => {
@@ -395,7 +445,7 @@ impl<'de> Reader<'de> {
                 while self.has_item(b'}', self.keys.len() == from)? {
                     self.key(from)?;
                     let key = self.keys.len() - 1;
-                    self.skip().map_err(|error| error.below(format!(".{}", self.keys[key])))?;
+                    self.check().map_err(|error| error.below(format!(".{}", self.keys[key])))?;
                 }
                 self.close(from)
             }
@@ -403,7 +453,7 @@ impl<'de> Reader<'de> {
                 self.open()?;
                 let mut count = 0;
                 while self.has_item(b']', count == 0)? {
-                    self.skip().map_err(|error| error.below(format!("[{count}]")))?;
+                    self.check().map_err(|error| error.below(format!("[{count}]")))?;
                     count += 1;
                 }
                 Ok(())
@@ -420,7 +470,7 @@ impl<'de> Reader<'de> {
         match self.peek()? {
             b'"' => match self.string()? {
                 Text::Borrowed(text) => visitor.visit_borrowed_str(text),
-                Text::Copied => visitor.visit_str(self.copied()?),
+                Text::Copied => self.copied(visitor),
             },
             b'{' => {
                 self.open()?;
@@ -628,7 +678,14 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::Value;
 
-    use super::super::{parse, read};
+    use super::super::{JsonError, parse, read, read_checked};
+
+    type Parts<'a> = Vec<&'a serde_json::value::RawValue>;
+
+    /// The texts of a list's elements; `None` for another value.
+    fn parts(read: Result<Parts<'_>, JsonError>) -> Option<Vec<&str>> {
+        Some(read.ok()?.into_iter().map(serde_json::value::RawValue::get).collect())
+    }
 
     const TEXTS: [&str; 8] = [
         r#"{"a":{"b":[1,-2.50,1e3,true,false,null,"x"]},"c":""}"#,
@@ -685,7 +742,11 @@ mod tests {
             let behind = chars.len().min(at + length);
             let text: String = chars[..at].iter().copied().chain(part.chars()).chain(chars[behind..].iter().copied()).collect();
             match (parse(&text), serde_json::from_str::<Value>(&text)) {
-                (Ok(read), Ok(plain)) => prop_assert_eq!(read, plain),
+                (Ok(value), Ok(plain)) => {
+                    prop_assert_eq!(&read_checked::<Value>(&text).unwrap(), &value);
+                    prop_assert_eq!(value, plain);
+                    prop_assert_eq!(parts(read_checked::<Parts<'_>>(&text)), parts(read::<Parts<'_>>(&text)));
+                }
                 (Err(error), Ok(_)) => {
                     let is_ambiguous = ["duplicate key", "number out of range"].iter().any(|why| error.message.contains(why));
                     prop_assert!(is_ambiguous, "{}: {}", text, error);

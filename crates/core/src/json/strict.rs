@@ -7,7 +7,7 @@ use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAcces
 use serde_json::Value;
 
 use super::MAX_DEPTH;
-use super::reader::Reader;
+use super::reader::{Mode, Reader};
 
 /// A JSON text that could not be read, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl JsonError {
 
 /// Fails for a text that is not JSON or is ambiguous.
 pub fn check(text: &str) -> Result<(), JsonError> {
-    read_with(text, PhantomData::<IgnoredAny>, Reader::new(text, true)).map(|_| ())
+    read_with(text, PhantomData::<IgnoredAny>, Reader::new(text, Mode::Strict)).map(|_| ())
 }
 
 /// Reads a JSON text. Unlike `serde_json::from_str`, a duplicate key is an error: keeping the last one silently would make
@@ -70,14 +70,19 @@ pub fn parse(text: &str) -> Result<Value, JsonError> {
 /// Reads a text into a type. A list is not taken for an object. If a part does not fit the type, the whole text is still
 /// checked, and an error of the text comes first.
 pub(crate) fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, JsonError> {
-    read_with(text, PhantomData, Reader::new(text, true))
+    read_with(text, PhantomData, Reader::new(text, Mode::Strict))
         .map_err(|error| if error.is_syntax { error } else { check(text).err().unwrap_or(error) })
+}
+
+/// Reads a text, or a part of one, that was read strictly before.
+pub(crate) fn read_checked<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, JsonError> {
+    Reader::new(text, Mode::Checked).whole(PhantomData).or_else(|_| read(text))
 }
 
 /// Reads a value into a type; the error names the path and has no position.
 pub(crate) fn read_value<T: for<'de> Deserialize<'de>>(value: &Value) -> Result<T, JsonError> {
     let text = value.to_string();
-    let reader = Reader::new(&text, true).with_depth(MAX_DEPTH);
+    let reader = Reader::new(&text, Mode::Strict).with_depth(MAX_DEPTH);
     read_with(&text, PhantomData, reader).map_err(|error| JsonError::nowhere(error.message))
 }
 
@@ -115,7 +120,7 @@ pub(crate) enum Scalar<'a> {
 /// Calls `each` with every string and number that is a value of a JSON text. Duplicate keys and numbers of any size are
 /// accepted. Returns whether the text could be read: otherwise `each` may have missed some.
 pub(crate) fn scalars(text: &str, mut each: impl FnMut(Scalar<'_>)) -> bool {
-    Reader::new(text, false).whole(Scalars(&mut each)).is_ok()
+    Reader::new(text, Mode::Lenient).whole(Scalars(&mut each)).is_ok()
 }
 
 struct Scalars<'f, F>(&'f mut F);

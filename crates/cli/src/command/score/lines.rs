@@ -24,7 +24,7 @@ const USUAL: usize = 1 << 15;
 /// The result of a job.
 pub(super) struct ScoredBatch {
     pub(super) source: Arc<str>,
-    /// Lines, each without its index.
+    /// Lines, each without its index; none unless they are printed.
     text: Vec<u8>,
     cuts: Vec<usize>,
     pub(super) traces: Vec<ScoredTrace>,
@@ -39,6 +39,15 @@ pub(super) struct ScoredTrace {
     pub(super) row: Option<Box<Row>>,
     /// Places of its tasks in the gates file; none if the file has no tasks.
     pub(super) tasks: Option<Vec<u32>>,
+}
+
+/// What is made of every trace.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wants {
+    /// Its line for standard output.
+    pub(super) lines: bool,
+    /// Its row for reports.
+    pub(super) rows: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -56,11 +65,11 @@ impl ScoredBatch {
         scorer: &Scorer,
         options: &Options,
         group_by: Option<&RecordKey>,
-        wants_rows: bool,
+        wants: Wants,
     ) -> Self {
         let mut out = Self {
             source: Arc::clone(&job.source),
-            text: Vec::with_capacity(USUAL),
+            text: Vec::with_capacity(if wants.lines { USUAL } else { 0 }),
             cuts: Vec::new(),
             traces: Vec::new(),
             faults: Vec::new(),
@@ -68,9 +77,11 @@ impl ScoredBatch {
         };
         job.read(options, group_by, &mut |found| match score(found, scorer, &job.source) {
             Ok((mut one, group, mut result)) => {
-                out.line(&TraceLine::new(&one, group.as_deref(), &result, scorer.trace_rules()));
+                if wants.lines {
+                    out.line(&TraceLine::new(&one, group.as_deref(), &result, scorer.trace_rules()));
+                }
                 let run = result.run.take();
-                let row = wants_rows.then(|| {
+                let row = wants.rows.then(|| {
                     let trace = std::mem::take(&mut one.trace);
                     rows::trace(&one, trace, &result)
                 });
@@ -79,8 +90,10 @@ impl ScoredBatch {
                 out.traces.push(ScoredTrace { verdict, run, row, tasks });
             }
             Err(fault) => {
-                out.line(&TraceLine::unread(INPUT, &place_of(&fault), &fault.message));
-                if wants_rows {
+                if wants.lines {
+                    out.line(&TraceLine::unread(INPUT, &place_of(&fault), &fault.message));
+                }
+                if wants.rows {
                     out.traces.push(ScoredTrace {
                         verdict: LineKind::Unread,
                         run: None,

@@ -267,6 +267,13 @@ pub(super) fn each_word(text: &str) -> impl Iterator<Item = Cow<'_, str>> + Clon
 
 /// Where the word ends that a text starts with.
 fn word_end(text: &str) -> usize {
+    // A capital and small letters, as most words that come here are.
+    let bytes = text.as_bytes();
+    let small = bytes.iter().skip(1).take_while(|byte| is_small_byte(**byte)).count();
+    let (first, next) = (bytes.first().copied().unwrap_or(0), bytes.get(1 + small).copied().unwrap_or(0));
+    if first.is_ascii_alphanumeric() && small > 0 && next.is_ascii() {
+        return 1 + small;
+    }
     let mut letters = text.char_indices().peekable();
     let mut before: Option<char> = None;
     while let Some((at, c)) = letters.next() {

@@ -113,7 +113,7 @@ impl<'a> Block<'a> {
         let is_error = Some(self.is_error.unwrap_or(false));
         let Some(raw) = self.content else { return Ok(results::of_value(Value::Null, is_error)) };
         if raw.get().starts_with('"') {
-            return Ok(results::of_text(&wire::typed::<Text<'_>>(raw.get())?, is_error));
+            return Ok(results::of_text(&wire::part::<Text<'_>>(raw)?, is_error));
         }
         Ok(match wire::value(raw)? {
             Value::Array(blocks) => results::of_list(blocks.into_iter().map(as_mcp).collect(), is_error),

@@ -23,7 +23,7 @@ pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<
         closings: Vec::new(),
     };
     for piece in pieces {
-        session.line(wire::typed(piece)?)?;
+        session.line(wire::piece(piece)?)?;
     }
     for closing in &session.closings {
         let chain_of = |name| session.agents.get(*session.numbers.get(name)?)?.chain;

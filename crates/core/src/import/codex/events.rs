@@ -73,7 +73,7 @@ struct Thread<'o> {
 pub(super) fn join(pieces: &[&str], options: &Options) -> Result<Vec<Imported<'static>>, ImportError> {
     let mut threads: Vec<Thread<'_>> = Vec::new();
     for (at, piece) in pieces.iter().enumerate() {
-        let event: Event<'_> = wire::typed(piece)?;
+        let event: Event<'_> = wire::piece(piece)?;
         let kind = event.kind.as_deref().unwrap_or_default();
         if threads.is_empty() || kind == "thread.started" {
             let id = event.thread_id.as_deref().map(str::to_owned);
@@ -216,7 +216,7 @@ pub(super) fn failed(error: &Value) -> ToolResult {
 pub(in crate::import) fn answer(pieces: &[&str]) -> Result<Option<String>, String> {
     let mut answer = None;
     for piece in pieces {
-        let Ok(event) = wire::typed::<Event<'_>>(piece) else { continue };
+        let Ok(event) = wire::piece::<Event<'_>>(piece) else { continue };
         match (event.kind.as_deref(), &event.item) {
             (Some("item.completed"), Some(item)) if item.kind.as_deref() == Some("agent_message") => {
                 answer = item.text.as_deref().map(str::to_owned);

@@ -99,7 +99,7 @@ struct Session<'o> {
 pub(super) fn join(pieces: &[&str], options: &Options) -> Result<Vec<Imported<'static>>, ImportError> {
     let mut sessions: Vec<Session<'_>> = Vec::new();
     for (at, piece) in pieces.iter().enumerate() {
-        let line: Line<'_> = wire::typed(piece)?;
+        let line: Line<'_> = wire::piece(piece)?;
         let kind = line.kind.as_deref().unwrap_or_default();
         // A session that continues another one repeats how that one began.
         let begins = kind == "session_meta" && sessions.last().is_none_or(|session| session.has_items);
@@ -131,7 +131,7 @@ impl<'o> Session<'o> {
 
     fn line(&mut self, kind: &str, payload: Option<&RawValue>, at: usize) -> Result<(), ImportError> {
         let Some(payload) = payload else { return Ok(()) };
-        let word = |key: &str| Shape::of(payload.get()).and_then(|shape| shape.text(key)).map(Cow::into_owned);
+        let word = |key: &str| Shape::part(payload.get()).and_then(|shape| shape.text(key)).map(Cow::into_owned);
         match kind {
             "session_meta" => {
                 self.id = self.id.take().or_else(|| word("id"));
@@ -143,7 +143,7 @@ impl<'o> Session<'o> {
                 Ok(())
             }
             "response_item" => self.response_item(payload, word("type").as_deref(), at),
-            "event_msg" => self.event(&wire::typed(payload.get())?),
+            "event_msg" => self.event(&wire::part(payload)?),
             // Everything else is bookkeeping: calls are items of responses, or events.
             _ => Ok(()),
         }
@@ -210,7 +210,7 @@ impl<'o> Session<'o> {
                 self.mcp(id, [invocation.server.as_deref(), invocation.tool.as_deref()], invocation.arguments, result)
             }
             Some("token_count") => {
-                let total = event.info.and_then(|info| Shape::of(info.get())?.get("total_token_usage"));
+                let total = event.info.and_then(|info| Shape::part(info.get())?.get("total_token_usage"));
                 self.usage = USAGE.read(total, "info.total_token_usage")?.or(self.usage);
                 Ok(())
             }
@@ -234,10 +234,10 @@ impl<'o> Session<'o> {
 
     fn item(&mut self, item: Option<&RawValue>) -> Result<(), ImportError> {
         let Some(item) = item else { return Ok(()) };
-        if Shape::of(item.get()).and_then(|shape| shape.text("type")).as_deref() != Some("McpToolCall") {
+        if Shape::part(item.get()).and_then(|shape| shape.text("type")).as_deref() != Some("McpToolCall") {
             return Ok(());
         }
-        let item: McpItem<'_> = wire::typed(item.get()).map_err(|error| error.at("item"))?;
+        let item: McpItem<'_> = wire::part(item).map_err(|error| error.at("item"))?;
         let error = wire::optional(item.error, wire::value, "item.error")?;
         let value = wire::optional(item.result, wire::value, "item.result")?;
         let result = match (error, item.status.as_deref()) {

@@ -64,7 +64,7 @@ struct Session<'o> {
 pub(super) fn join(pieces: &[&str], options: &Options) -> Result<Vec<Imported<'static>>, ImportError> {
     let mut sessions: Vec<Session<'_>> = Vec::new();
     for (at, piece) in pieces.iter().enumerate() {
-        let event: Event<'_> = wire::typed(piece)?;
+        let event: Event<'_> = wire::piece(piece)?;
         if sessions.is_empty() || event.kind.as_deref() == Some("init") {
             sessions.push(Session {
                 id: event.session_id.as_deref().map(str::to_owned),
@@ -124,7 +124,7 @@ impl Session<'_> {
                 let is_good = event.status.as_deref() == Some("success");
                 self.stop = Some(if is_good { StopReason::Completed } else { StopReason::Error });
                 self.spent = Spent::reported(USAGE.read(event.stats, "stats")?.map(Usage::with_cache_in_input));
-                let stats = event.stats.map(|stats| wire::typed::<Stats>(stats.get())).transpose()?;
+                let stats = event.stats.map(|stats| wire::part::<Stats>(stats)).transpose()?;
                 self.duration_ms = stats.and_then(|stats| stats.duration_ms).map(|ms| ms.0);
                 Ok(())
             }
@@ -157,7 +157,7 @@ impl Session<'_> {
 pub(in crate::import) fn answer(pieces: &[&str]) -> Result<Option<String>, String> {
     let mut answer: Option<String> = None;
     for piece in pieces {
-        let Ok(event) = wire::typed::<Event<'_>>(piece) else { continue };
+        let Ok(event) = wire::piece::<Event<'_>>(piece) else { continue };
         match (event.kind.as_deref(), event.role.as_deref(), event.content.as_deref()) {
             (Some("message"), Some("assistant"), Some(content)) => {
                 let so_far = answer.take().filter(|_| event.delta == Some(true));

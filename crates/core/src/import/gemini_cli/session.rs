@@ -76,7 +76,7 @@ struct Session<'a> {
 pub(super) fn join(pieces: &[&str], options: &Options) -> Result<Vec<Imported<'static>>, ImportError> {
     let mut sessions: Vec<Session<'_>> = Vec::new();
     for (at, piece) in pieces.iter().enumerate() {
-        let line: Line<'_> = wire::typed(piece).map_err(|error| error.at(format_args!("line {}", at + 1)))?;
+        let line: Line<'_> = wire::piece(piece).map_err(|error| error.at(format_args!("line {}", at + 1)))?;
         if line.session.is_some() || sessions.is_empty() {
             sessions.push(Session { id: line.session.as_deref().map(str::to_owned), messages: Vec::new() });
         }

@@ -120,12 +120,11 @@ impl Context<'_> {
     fn parts(&self, content: Option<&RawValue>, place: &str) -> Result<Vec<Part>, ImportError> {
         let Some(content) = content else { return Ok(Vec::new()) };
         if !content.get().starts_with('[') {
-            let text = wire::typed::<Text<'_>>(content.get()).and_then(|text| self.attachments.resolve(&text));
+            let text = wire::part::<Text<'_>>(content).and_then(|text| self.attachments.resolve(&text));
             let text = text.map_err(|error| error.at(format_args!("{place}.content")))?;
             return Ok(Some(text).filter(|text| !text.is_empty()).map(Part::Text).into_iter().collect());
         }
-        let blocks: Vec<Block<'_>> =
-            wire::typed(content.get()).map_err(|error| error.at(format_args!("{place}.content")))?;
+        let blocks: Vec<Block<'_>> = wire::part(content).map_err(|error| error.at(format_args!("{place}.content")))?;
         let read = blocks.into_iter().enumerate();
         read.map(|(at, block)| self.part(block).map_err(|error| error.at(format_args!("{place}.content[{at}]"))))
             .collect()
@@ -176,7 +175,7 @@ impl<'a> Attachments<'a> {
     /// Attachments are read only where the sample refers to them.
     pub(super) fn of(raw: Option<&'a RawValue>, sample: &str) -> Result<Self, ImportError> {
         let raw = raw.filter(|_| sample.contains(REFERENCE));
-        let read = wire::optional(raw, |raw| wire::typed(raw.get()), "attachments")?;
+        let read = wire::optional(raw, |raw| wire::part(raw), "attachments")?;
         Ok(Self { texts: read.unwrap_or_default(), budget: CopyBudget::of(sample) })
     }
 

@@ -90,7 +90,7 @@ fn listed(calls: &mut Vec<Call>, message: &LcMessage<'_>, place: Place<'_>) -> R
 impl<'a> LcCall<'a> {
     /// Arguments that are text.
     fn text(&self, place: Place<'_>, at: At) -> Result<Option<Text<'a>>, ImportError> {
-        wire::optional(self.args, |raw| wire::typed(raw.get()), format_args!("{place}{at}.args"))
+        wire::optional(self.args, |raw| wire::part(raw), format_args!("{place}{at}.args"))
     }
 }
 
@@ -108,7 +108,7 @@ fn joined_chunks(messages: &[&LcMessage<'_>], place: Place<'_>) -> Result<Vec<Ca
         for (at, chunk) in message.tool_call_chunks.iter().flat_map(|list| list.iter()).enumerate() {
             let at = At::new("tool_call_chunks", at);
             let index = format_args!("{place}{at}.index");
-            let place_of = match wire::optional(chunk.index, |raw| wire::typed::<Whole>(raw.get()), index)? {
+            let place_of = match wire::optional(chunk.index, |raw| wire::part::<Whole>(raw), index)? {
                 Some(index) => *by_index.entry(index.0).or_insert(joined.len()),
                 None => joined.len(),
             };
@@ -139,7 +139,7 @@ fn from_provider(
 ) -> Result<(), ImportError> {
     let Some(raw) = message.additional_kwargs.filter(|raw| raw.get() != "{}") else { return Ok(()) };
     let place = format!("{place}.additional_kwargs");
-    let extra: Extra<'_> = wire::typed(raw.get()).map_err(|error| error.at(&place))?;
+    let extra: Extra<'_> = wire::part(raw).map_err(|error| error.at(&place))?;
     if extra.tool_outputs.is_some_and(|outputs| !outputs.is_empty()) {
         return Err(ImportError::new(format!("{place}.tool_outputs is not read"))
             .hint("it holds calls of tools that the provider ran; a trace without them could pass by mistake"));
@@ -149,14 +149,14 @@ fn from_provider(
     }
     if let Some(raw) = extra.tool_calls {
         let place = format!("{place}.tool_calls");
-        let list: Vec<ChatCall<'_>> = wire::typed(raw.get()).map_err(|error| error.at(&place))?;
+        let list: Vec<ChatCall<'_>> = wire::part(raw).map_err(|error| error.at(&place))?;
         for (at, call) in list.iter().enumerate() {
             calls.push(call.read(&format_args!("{place}[{at}]"))?);
         }
     }
     if let Some(raw) = extra.function_call {
         let place = format!("{place}.function_call");
-        let function: Function<'_> = wire::typed(raw.get()).map_err(|error| error.at(&place))?;
+        let function: Function<'_> = wire::part(raw).map_err(|error| error.at(&place))?;
         calls.push(function.read(&place)?);
     }
     Ok(())

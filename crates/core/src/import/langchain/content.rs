@@ -85,7 +85,7 @@ pub(super) enum Read {
 pub(super) fn read(content: Option<&RawValue>, place: Place<'_>) -> Result<Vec<Read>, ImportError> {
     let Some(raw) = content else { return Ok(Vec::new()) };
     let text = |text: &Text<'_>| Read::Part(if text.is_empty() { Part::Other } else { Part::Text(text.to_string()) });
-    match wire::typed::<Content<'_>>(raw.get()).map_err(|error| error.at(format_args!("{place}.content")))? {
+    match wire::part::<Content<'_>>(raw).map_err(|error| error.at(format_args!("{place}.content")))? {
         Content::Text(whole) => Ok(vec![text(&whole)]),
         Content::List(parts) => {
             let read = parts.iter().enumerate().map(|(at, part)| match part {
@@ -117,7 +117,7 @@ impl Block<'_> {
                 Part::Answer(self.answer(at)?)
             }
             _ => {
-                let inner = self.value.and_then(|raw| Shape::of(raw.get())?.text("type")).unwrap_or_default();
+                let inner = self.value.and_then(|raw| Shape::part(raw.get())?.text("type")).unwrap_or_default();
                 let is_call = |kind: &str| kind.contains("tool") || kind.ends_with("_call");
                 if is_call(kind) || is_call(&inner) || self.input.is_some() {
                     return Err(ImportError::new(format!("{place}{at}.type {kind:?} is not known"))

@@ -206,7 +206,7 @@ impl Item<'_> {
         };
         // A list of parts is text like any other; a list of anything else is kept as its JSON.
         if raw.get().starts_with('[')
-            && let Ok(content) = wire::typed::<Content<'_>>(raw.get())
+            && let Ok(content) = wire::part::<Content<'_>>(raw)
         {
             let mut parts = Message::new(Role::Tool);
             if openai_content::add(&mut parts, Some(&content), &PARTS, place).is_ok() {

@@ -45,10 +45,10 @@ fn flatten<'a>(
     }
     budget.take(key.len(), key)?;
     out.insert(Text(key.to_owned().into()), value);
-    match Shape::of(value.get()) {
+    match Shape::part(value.get()) {
         Some(Shape::Object(parts)) => {
             for (name, part) in parts {
-                flatten(&format!("{key}.{name}"), part, budget, out)?;
+                flatten(&format!("{key}.{}", name.0), part, budget, out)?;
             }
         }
         Some(Shape::List(parts)) if parts.iter().any(|part| part.get().starts_with('{')) => {

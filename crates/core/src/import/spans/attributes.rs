@@ -135,7 +135,7 @@ impl<'a> Attributes<'a> {
             out.push(':');
             match self.encoding {
                 Encoding::Plain => out.push_str(raw.get()),
-                Encoding::Tagged => match wire::typed::<Any<'_>>(raw.get())? {
+                Encoding::Tagged => match wire::part::<Any<'_>>(raw)? {
                     Any { text: Some(text), .. } => out.push_str(text.get()),
                     any => json::write_canonical(&any.value()?, out),
                 },
@@ -149,7 +149,7 @@ impl<'a> Attributes<'a> {
         if self.encoding == Encoding::Plain {
             return plain(raw);
         }
-        match wire::typed::<Any<'a>>(raw.get())? {
+        match wire::part::<Any<'a>>(raw)? {
             Any { text: Some(text), .. } => plain(text),
             any if any.is_nested() => Ok(Some(Attribute::Json(json::canonical(&any.value()?).into()))),
             any => any.scalar().map_or(Ok(None), plain),
@@ -159,7 +159,7 @@ impl<'a> Attributes<'a> {
 
 fn plain(raw: &RawValue) -> Result<Option<Attribute<'_>>, ImportError> {
     match raw.get().as_bytes().first() {
-        Some(b'"') => wire::typed::<Text<'_>>(raw.get()).map(|text| Some(Attribute::Text(text.0))),
+        Some(b'"') => wire::part::<Text<'_>>(raw).map(|text| Some(Attribute::Text(text.0))),
         Some(b'n') => Ok(None),
         _ => Ok(Some(Attribute::Json(raw.get().into()))),
     }

@@ -36,7 +36,7 @@ fn walk(text: &str, role: Role, depth: usize, out: &mut Vec<Option<Message>>) ->
     let Some(below) = depth.checked_sub(1) else {
         return Err(ImportError::new(format!("messages are nested more than {DEPTH} levels deep")));
     };
-    let shape = Shape::of(text).unwrap_or(Shape::Other);
+    let shape = Shape::part(text).unwrap_or(Shape::Other);
     if let Shape::List(items) = &shape {
         for (at, item) in items.iter().enumerate() {
             walk(item.get(), role, below, out).map_err(|error| error.at(format_args!("[{at}]")))?;
@@ -55,7 +55,7 @@ fn walk(text: &str, role: Role, depth: usize, out: &mut Vec<Option<Message>>) ->
     }
     // The reply of a model in the Agent Development Kit.
     let content = shape.get("content").filter(|raw| raw.get().starts_with('{'));
-    if let Some(content) = content.filter(|raw| Shape::of(raw.get()).is_some_and(|inner| inner.has(&["parts"]))) {
+    if let Some(content) = content.filter(|raw| Shape::part(raw.get()).is_some_and(|inner| inner.has(&["parts"]))) {
         out.push(gemini::message(content.get(), Place::Key("content"))?);
         return Ok(());
     }
@@ -106,9 +106,9 @@ fn refuse_calls(text: &str) -> Result<(), ImportError> {
 
 /// Contents of the Gemini API, which are inside of candidates in a reply.
 fn gemini_contents(list: &RawValue, key: &str, out: &mut Vec<Option<Message>>) -> Result<(), ImportError> {
-    let items: Vec<&RawValue> = wire::typed(list.get()).map_err(|error| error.at(key))?;
+    let items: Vec<&RawValue> = wire::part(list).map_err(|error| error.at(key))?;
     for (at, item) in items.into_iter().enumerate() {
-        let inner = Shape::of(item.get()).filter(|_| key == "candidates").and_then(|shape| shape.get("content"));
+        let inner = Shape::part(item.get()).filter(|_| key == "candidates").and_then(|shape| shape.get("content"));
         out.push(gemini::message(inner.unwrap_or(item).get(), Place::Element(key, at))?);
     }
     Ok(())

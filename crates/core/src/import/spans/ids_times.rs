@@ -57,7 +57,7 @@ impl Status {
         if !raw.get().starts_with('{') {
             return Ok((Self::by_code(raw.get()), None));
         }
-        let keys: BTreeMap<Text<'_>, &RawValue> = wire::typed(raw.get())?;
+        let keys: BTreeMap<Text<'_>, &RawValue> = wire::part(raw)?;
         let (mut status, mut texts, mut is_known) = (None, [None, None], keys.is_empty());
         for (key, value) in keys {
             let place = match &*key.0 {
@@ -70,7 +70,7 @@ impl Status {
             match place {
                 _ if value.get() == "null" => {}
                 None => status = status.max(Some(Self::by_code(value.get()))),
-                Some(place) => texts[place] = Some(wire::typed(value.get()).map_err(|error| error.at(&key.0))?),
+                Some(place) => texts[place] = Some(wire::part(value).map_err(|error| error.at(&key.0))?),
             }
         }
         let [message, description] = texts;

@@ -105,7 +105,7 @@ pub(super) fn message(text: &str, default: Option<Role>) -> Result<Option<Messag
         }
     }
     let Some(inner) = choice.message else { return choice.read(default) };
-    let message: SpanMessage<'_> = wire::typed(inner.get()).map_err(|error| error.at("message"))?;
+    let message: SpanMessage<'_> = wire::part(inner).map_err(|error| error.at("message"))?;
     // Choices in choices are not read: a file could nest them without end.
     if message.message.is_some() {
         return Err(ImportError::new("message.message is not part of a message, and could hold a call"));
@@ -119,7 +119,7 @@ impl SpanMessage<'_> {
     /// Whether it is the definition of a tool, which some recorders put among the messages.
     fn is_definition(&self) -> bool {
         let content = self.content.filter(|_| self.role.as_deref() == Some("tool") && self.tool_call_id.is_none());
-        let content = content.and_then(|raw| Shape::of(raw.get()));
+        let content = content.and_then(|raw| Shape::part(raw.get()));
         content.is_some_and(|shape| shape.text("type").as_deref() == Some("function") && shape.has(&["function"]))
     }
 
@@ -142,7 +142,7 @@ impl SpanMessage<'_> {
         let call_id = self.tool_call_id.map(|id| id.0.into_owned());
         if let Some(calls) = self
             .content
-            .and_then(|raw| wire::typed::<Text<'_>>(raw.get()).ok())
+            .and_then(|raw| wire::part::<Text<'_>>(raw).ok())
             .and_then(|text| calls_in_text(&text, role, call_id.is_some(), self.finish_reason.as_deref()))
         {
             return Ok(Some(Message { role: Role::Assistant, parts: calls, ..out }));
@@ -150,7 +150,7 @@ impl SpanMessage<'_> {
         let (parts, list) = match (self.parts, self.content) {
             (Some(parts), _) => (parts, "parts"),
             (None, Some(content)) if content.get().starts_with('[') => {
-                (wire::typed(content.get()).map_err(|error| error.at("content"))?, "content")
+                (wire::part(content).map_err(|error| error.at("content"))?, "content")
             }
             (None, content) => {
                 if let Some(content) = content {
@@ -224,7 +224,7 @@ impl SpanPart<'_> {
         Ok(match kind {
             "text" | "input_text" | "output_text" => {
                 let Some(raw) = self.content.or(self.text) else { return Ok(None) };
-                let text: String = wire::typed(raw.get()).map_err(|error| error.at("content"))?;
+                let text: String = wire::part(raw).map_err(|error| error.at("content"))?;
                 Some(text).filter(|text| !text.is_empty()).map(Part::Text)
             }
             "tool_call" | "tool_use" | "server_tool_call" | "server_tool_use" | "function" => {
