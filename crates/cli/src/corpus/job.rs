@@ -51,6 +51,15 @@ pub(crate) fn in_source(error: ImportError, start: u64) -> RecordError {
 }
 
 impl Job {
+    /// About how many bytes it takes in memory.
+    pub(super) fn bytes(&self) -> usize {
+        match &self.what {
+            Payload::Records { batch, .. } => batch.text.capacity(),
+            Payload::Pieces { texts, .. } => texts.iter().map(String::len).sum(),
+            Payload::Fault(_) | Payload::Note(_) => 0,
+        }
+    }
+
     /// The note, if this job is one.
     pub(crate) fn note(&self) -> Option<String> {
         match &self.what {

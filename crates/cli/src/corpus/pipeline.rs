@@ -1,7 +1,7 @@
 //! Threads: one splits sources into jobs, several execute them, and the caller takes the results in the order of the input.
 //!
-//! The number of jobs in progress is limited, so memory does not depend on the size of the input, and a slow consumer slows down
-//! reading.
+//! Small jobs are handed over in bundles. The number of bundles in progress is limited, so memory does not depend on the size of
+//! the input, and a slow consumer slows down reading.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -13,6 +13,9 @@ use std::thread;
 use super::feed::ReadOptions;
 use super::job::{Job, Payload};
 use super::source::Source;
+
+/// Bytes of a bundle of jobs, unless one job has more.
+const BUNDLE: usize = 128 * 1024;
 
 /// Reads all sources. `work` runs on many threads, `done` on the caller's, in order; it may stop early.
 pub(crate) fn run<T: Send>(
@@ -26,8 +29,8 @@ pub(crate) fn run<T: Send>(
     let under_way = threads + 2;
     let is_over = AtomicBool::new(false);
     let (permit, permits) = sync_channel::<()>(under_way);
-    let (give, jobs) = sync_channel::<(u64, Job)>(under_way);
-    let (result, results) = channel::<(u64, T)>();
+    let (give, jobs) = sync_channel::<(u64, Vec<Job>)>(under_way);
+    let (result, results) = channel::<(u64, Vec<T>)>();
     let (used, recycled) = channel::<String>();
     let jobs = Mutex::new(jobs);
     thread::scope(|scope| {
@@ -38,14 +41,17 @@ pub(crate) fn run<T: Send>(
             let (result, used) = (result.clone(), used.clone());
             let worker = thread::Builder::new().spawn_scoped(scope, move || {
                 loop {
-                    let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                    let Ok((at, job)) = job else { break };
-                    let answer = work(&job);
-                    // A buffer that is not reused is dropped.
-                    if let Payload::Records { batch, .. } = job.what {
-                        let _ = used.send(batch.text);
-                    }
-                    if result.send((at, answer)).is_err() {
+                    let bundle = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                    let Ok((at, bundle)) = bundle else { break };
+                    let answers = bundle.into_iter().map(|job| {
+                        let answer = work(&job);
+                        // A buffer that is not reused is dropped.
+                        if let Payload::Records { batch, .. } = job.what {
+                            let _ = used.send(batch.text);
+                        }
+                        answer
+                    });
+                    if result.send((at, answers.collect())).is_err() {
                         break;
                     }
                 }
@@ -88,40 +94,53 @@ fn alone<T>(
     }
 }
 
-/// Splits the sources into jobs while there is room for another.
+/// Splits the sources into jobs while there is room for another bundle.
 fn feed(
     sources: &[Source],
     reading: &ReadOptions,
     progress: &Arc<AtomicU64>,
     is_over: &AtomicBool,
     permit: &SyncSender<()>,
-    give: &SyncSender<(u64, Job)>,
+    give: &SyncSender<(u64, Vec<Job>)>,
     recycled: &Receiver<String>,
 ) {
-    let mut at = 0;
-    let mut put = |job: Job| {
-        // A permit is returned when the result of an earlier job was taken.
-        let is_wanted = permit.send(()).is_ok() && !is_over.load(Ordering::Relaxed) && give.send((at, job)).is_ok();
+    let (mut at, mut bytes, mut bundle) = (0, 0, Vec::new());
+    let mut send = |bundle: Vec<Job>| {
+        // A permit is returned when the results of an earlier bundle were taken.
+        let is_wanted = permit.send(()).is_ok() && !is_over.load(Ordering::Relaxed) && give.send((at, bundle)).is_ok();
         at += 1;
         is_wanted
     };
     for source in sources {
+        let mut put = |job: Job| {
+            bytes += job.bytes();
+            bundle.push(job);
+            // Somebody may wait for what a pipe has so far.
+            if bytes < BUNDLE && !source.is_pipe() {
+                return !is_over.load(Ordering::Relaxed);
+            }
+            bytes = 0;
+            send(std::mem::take(&mut bundle))
+        };
         if !reading.feed(source, progress, &|| recycled.try_recv().ok(), &mut put) {
-            break;
+            return;
         }
+    }
+    if !bundle.is_empty() {
+        send(bundle);
     }
 }
 
 /// Takes the results in the order of their jobs.
-fn collect<T>(results: &Receiver<(u64, T)>, permits: &Receiver<()>, done: &mut dyn FnMut(T) -> ControlFlow<()>) {
-    let mut early: BTreeMap<u64, T> = BTreeMap::new();
+fn collect<T>(results: &Receiver<(u64, Vec<T>)>, permits: &Receiver<()>, done: &mut dyn FnMut(T) -> ControlFlow<()>) {
+    let mut early: BTreeMap<u64, Vec<T>> = BTreeMap::new();
     let mut next = 0;
     let mut is_over = false;
-    for (at, answer) in results {
-        early.insert(at, answer);
-        while let Some(answer) = early.remove(&next) {
+    for (at, answers) in results {
+        early.insert(at, answers);
+        while let Some(answers) = early.remove(&next) {
             next += 1;
-            is_over = is_over || done(answer).is_break();
+            is_over = is_over || answers.into_iter().any(|answer| done(answer).is_break());
             let _ = permits.try_recv();
         }
     }
