@@ -237,6 +237,12 @@ impl ImportError {
         Self::new(format!("{place} must be {expected}, found {found}"))
     }
 
+    /// A part, an item or an event of an unknown type.
+    fn unknown(key: impl fmt::Display, kind: &str) -> Self {
+        Self::new(format!("{key} {kind:?} is not known, and could be a call or an answer"))
+            .hint("a trace without it could pass by mistake")
+    }
+
     /// A message or a reply without the messages before it. What was called before is unknown, so it is not a whole run.
     fn reply_alone(key: &str) -> Self {
         Self::new(format!("it has no `{key}`: a message or a reply alone is not a whole run"))

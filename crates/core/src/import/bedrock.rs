@@ -244,7 +244,7 @@ impl Block<'_> {
             return Ok(Part::Answer(Answer { id, function: None, result, at }));
         }
         if let Some(text) = &self.text {
-            return Ok(if text.is_empty() { Part::Other } else { Part::Text(text.to_string()) });
+            return Ok(Part::text(Some(text)));
         }
         if let Some(cited) = &self.citations_content {
             let texts: Vec<&str> = cited.content.iter().filter_map(|one| one.text.as_deref()).collect();

@@ -189,10 +189,7 @@ impl ContentPart<'_> {
             let function = Some("code_execution".to_owned());
             return Ok(Part::Answer(Answer { id: None, function, result, at }));
         }
-        Ok(match self.text.as_deref().filter(|text| !text.is_empty() && self.thought != Some(true)) {
-            Some(text) => Part::Text(text.to_owned()),
-            None => Part::Other,
-        })
+        Ok(Part::text(self.text.as_deref().filter(|_| self.thought != Some(true))))
     }
 }
 

@@ -118,6 +118,18 @@ impl fmt::Display for Place<'_> {
     }
 }
 
+impl Part {
+    /// A text that a message may have. An empty one says nothing.
+    pub(super) fn text(text: Option<&str>) -> Self {
+        text.filter(|text| !text.is_empty()).map_or(Self::Other, |text| Self::Text(text.to_owned()))
+    }
+}
+
+/// Whether an answer of a tool that the provider runs is an error, by the type of its content.
+pub(super) fn is_provider_error(content: &Value) -> bool {
+    content.get("type").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("_tool_result_error"))
+}
+
 impl Message {
     pub(super) fn new(role: Role) -> Self {
         Self { role, parts: Vec::new(), model: None, spent: Spent::Nothing, stop: None }

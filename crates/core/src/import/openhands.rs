@@ -257,9 +257,7 @@ impl Run<'_> {
                 self.builder.stop = Some(StopReason::Error);
                 Ok(())
             }
-            _ if event.tool_name.is_some() || event.tool_call.is_some() => {
-                Err(ImportError::new(format!("{kind:?} is not known, and could be a call")))
-            }
+            _ if event.tool_name.is_some() || event.tool_call.is_some() => Err(ImportError::unknown("kind", kind)),
             _ => Ok(()),
         }
     }

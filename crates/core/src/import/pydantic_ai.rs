@@ -156,7 +156,7 @@ impl MessagePart<'_> {
             }
             "retry-prompt" if self.tool_name.is_some() => answer(true),
             "text" | "user-prompt" | "retry-prompt" => self.said().map(Some),
-            other => Err(ImportError::new(format!("part_kind {other:?} is not known, and could be a call"))
+            other => Err(ImportError::unknown("part_kind", other)
                 .hint("calls are `tool-call`, answers are `tool-return` and `retry-prompt`")),
         }
     }

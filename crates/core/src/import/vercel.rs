@@ -217,7 +217,7 @@ impl SdkPart<'_> {
             _ => match kind.strip_prefix("tool-").filter(|name| !name.is_empty() && self.tool_call_id.is_some()) {
                 Some(name) => Some(Part::Call(self.interface_call(Some(name))?)),
                 None => {
-                    return Err(ImportError::new(format!("type {kind:?} is not known, and could be a call")).hint(
+                    return Err(ImportError::unknown("type", kind).hint(
                         "parts are `text`, `tool-call`, `tool-result`, `tool-` and a name, reasoning, data and files",
                     ));
                 }

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::import::bounded_list::Element;
 use crate::import::content::Content;
-use crate::import::message::{Answer, At, Call, Part, Place, Server, UsageKeys, joined};
+use crate::import::message::{Answer, At, Call, Part, Place, Server, UsageKeys, is_provider_error, joined};
 use crate::import::wire::{self, Text};
 use crate::import::{ImportError, results};
 use crate::json;
@@ -64,10 +64,7 @@ impl<'a> Block<'a> {
                 .hint("blocks of this format have a type; `--from` names the format of a file"));
         };
         Ok(match kind {
-            "text" => match self.text.as_deref().filter(|text| !text.is_empty()) {
-                Some(text) => Part::Text(text.to_owned()),
-                None => Part::Other,
-            },
+            "text" => Part::text(self.text.as_deref()),
             "tool_use" | "server_tool_use" | "mcp_tool_use" => Part::Call(self.call(kind, place, at)?),
             "thinking" | "redacted_thinking" | "image" | "document" | "search_result" | "tool_reference" => Part::Other,
             _ if kind == "tool_result" || kind.ends_with("_tool_result") => {
@@ -79,8 +76,7 @@ impl<'a> Block<'a> {
                     || self.input.is_some()
                     || self.tool_use_id.is_some();
                 if could_be_call {
-                    return Err(ImportError::new(format!("{place}{at}.type {kind:?} is not known"))
-                        .hint("it may hold a call or an answer; a trace without it could pass by mistake"));
+                    return Err(ImportError::unknown(format_args!("{place}{at}.type"), kind));
                 }
                 Part::Other
             }
@@ -118,8 +114,7 @@ impl<'a> Block<'a> {
         Ok(match wire::value(raw)? {
             Value::Array(blocks) => results::of_list(blocks.into_iter().map(as_mcp).collect(), is_error),
             other => {
-                let kind = other.get("type").and_then(Value::as_str).unwrap_or_default();
-                let has_failed = kind.ends_with("_tool_result_error");
+                let has_failed = is_provider_error(&other);
                 results::of_value(other, if has_failed { Some(true) } else { is_error })
             }
         })

@@ -177,8 +177,7 @@ impl Item<'_> {
             "todo_list" => own(kind, &[("items", self.items)])?,
             "collab_tool_call" => own(self.tool.as_deref().unwrap_or(kind), &[("prompt", self.prompt)])?,
             other => {
-                return Err(ImportError::new(format!("item.type {other:?} is not known, and could be a call"))
-                    .hint("a trace without a call could pass by mistake"));
+                return Err(ImportError::unknown("item.type", other));
             }
         };
         Ok(Call { id: id(self.id.as_deref()), result: self.result()?, ..call })

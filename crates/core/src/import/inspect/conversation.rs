@@ -138,7 +138,7 @@ impl Context<'_> {
             },
             "tool_use" => self.provider_call(block).map(Part::Call),
             "reasoning" | "image" | "audio" | "video" | "document" | "data" => Ok(Part::Other),
-            other => Err(ImportError::new(format!("type {other:?} is not known, and could be a call or an answer"))
+            other => Err(ImportError::unknown("type", other)
                 .hint("blocks are `text`, `reasoning`, `tool_use`, `data` and media")),
         }
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::import::bounded_list::Element;
-use crate::import::message::{Answer, At, Call, Part, Place, Server, id};
+use crate::import::message::{Answer, At, Call, Part, Place, Server, id, is_provider_error};
 use crate::import::shape::Shape;
 use crate::import::wire::{self, Text};
 use crate::import::{ImportError, content, results};
@@ -84,7 +84,7 @@ pub(super) enum Read {
 /// The parts of a content, without empty texts.
 pub(super) fn read(content: Option<&RawValue>, place: Place<'_>) -> Result<Vec<Read>, ImportError> {
     let Some(raw) = content else { return Ok(Vec::new()) };
-    let text = |text: &Text<'_>| Read::Part(if text.is_empty() { Part::Other } else { Part::Text(text.to_string()) });
+    let text = |text: &Text<'_>| Read::Part(Part::text(Some(text)));
     match wire::part::<Content<'_>>(raw).map_err(|error| error.at(format_args!("{place}.content")))? {
         Content::Text(whole) => Ok(vec![text(&whole)]),
         Content::List(parts) => {
@@ -104,10 +104,7 @@ impl Block<'_> {
                 .hint("a block without a type may hold a call, an answer or the last words of the model"));
         };
         Ok(Read::Part(match kind {
-            "text" | "output_text" => match self.text.as_deref().filter(|text| !text.is_empty()) {
-                Some(text) => Part::Text(text.to_owned()),
-                None => Part::Other,
-            },
+            "text" | "output_text" => Part::text(self.text.as_deref()),
             "tool_use" | "tool_call" | "function_call" => {
                 return Ok(Read::Repeated(self.own_id(), self.call(kind, place, at)));
             }
@@ -120,8 +117,7 @@ impl Block<'_> {
                 let inner = self.value.and_then(|raw| Shape::part(raw.get())?.text("type")).unwrap_or_default();
                 let is_call = |kind: &str| kind.contains("tool") || kind.ends_with("_call");
                 if is_call(kind) || is_call(&inner) || self.input.is_some() {
-                    return Err(ImportError::new(format!("{place}{at}.type {kind:?} is not known"))
-                        .hint("it may hold a call or an answer; a trace without it could pass by mistake"));
+                    return Err(ImportError::unknown(format_args!("{place}{at}.type"), kind));
                 }
                 Part::Other
             }
@@ -149,8 +145,7 @@ impl Block<'_> {
 
     fn answer(&self, at: At) -> Result<Answer, ImportError> {
         let value = self.output.or(self.content).map(wire::value).transpose()?.unwrap_or(Value::Null);
-        let kind = value.get("type").and_then(Value::as_str).unwrap_or_default();
-        let is_error = if kind.ends_with("_tool_result_error") {
+        let is_error = if is_provider_error(&value) {
             Some(true)
         } else {
             self.is_error.or(self.status.as_deref().map(|status| status == "error"))

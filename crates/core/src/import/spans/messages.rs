@@ -251,10 +251,8 @@ impl SpanPart<'_> {
                 let could_be_call = self.name.is_some() || self.function.is_some() || self.input().is_some();
                 let is_named_so = ["tool", "call", "function"].iter().any(|word| other.contains(word));
                 if could_be_call || is_named_so || other.is_empty() {
-                    return Err(ImportError::new(format!(
-                        "type {other:?} is not known, and could be a call or an answer"
-                    ))
-                    .hint("parts are `text`, `tool_call`, `tool_call_response`, `reasoning` and media"));
+                    return Err(ImportError::unknown("type", other)
+                        .hint("parts are `text`, `tool_call`, `tool_call_response`, `reasoning` and media"));
                 }
                 None
             }

@@ -65,7 +65,7 @@ fn a_call_without_an_answer_stays_unanswered_and_arguments_may_be_a_text() {
 #[test]
 fn anything_that_could_be_a_call_is_refused_with_its_path() {
     let chat = " / this looks like `openai-chat`";
-    let hidden = " / it may hold a call or an answer; a trace without it could pass by mistake";
+    let hidden = ", and could be a call or an answer / a trace without it could pass by mistake";
     let cases = [
         (
             r#"{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"text","text":"b"},{"type":"robot_call"}]}]}"#,

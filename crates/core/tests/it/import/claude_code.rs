@@ -87,7 +87,7 @@ fn anything_that_could_be_a_call_is_refused_with_its_line() {
         ),
         (
             r#"{"type":"assistant","uuid":"u","message":{"content":[{"type":"robot_call"}]}}"#,
-            "message.content[0].type \"robot_call\" is not known, in the line with the uuid \"u\" / it may hold a call or an answer; a trace without it could pass by mistake",
+            "message.content[0].type \"robot_call\" is not known, and could be a call or an answer, in the line with the uuid \"u\" / a trace without it could pass by mistake",
         ),
         (
             r#"{"type":"assistant","isApiErrorMessage":true,"message":{"content":[{"type":"tool_use","name":"f"}]}}"#,

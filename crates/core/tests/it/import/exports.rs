@@ -109,7 +109,7 @@ fn an_unreadable_possible_call_is_rejected() {
         (
             Format::VercelAi,
             r#"[{"role": "assistant", "content": [{"type": "tool-thing"}]}]"#,
-            "[0]: content[0]: type \"tool-thing\" is not known, and could be a call / parts are `text`, `tool-call`, `tool-result`, `tool-` and a name, reasoning, data and files",
+            "[0]: content[0]: type \"tool-thing\" is not known, and could be a call or an answer / parts are `text`, `tool-call`, `tool-result`, `tool-` and a name, reasoning, data and files",
         ),
         (
             Format::VercelAi,
@@ -124,7 +124,7 @@ fn an_unreadable_possible_call_is_rejected() {
         (
             Format::PydanticAi,
             r#"[{"kind": "response", "parts": [{"part_kind": "spell", "tool_name": "f"}]}]"#,
-            "[0]: parts[0]: part_kind \"spell\" is not known, and could be a call / calls are `tool-call`, answers are `tool-return` and `retry-prompt`",
+            "[0]: parts[0]: part_kind \"spell\" is not known, and could be a call or an answer / calls are `tool-call`, answers are `tool-return` and `retry-prompt`",
         ),
         (
             Format::Bedrock,

@@ -44,7 +44,7 @@ fn values_are_recognized_by_the_types_of_their_messages() {
 
 #[test]
 fn anything_that_could_be_a_call_is_refused_with_its_path() {
-    let hidden = "it may hold a call or an answer; a trace without it could pass by mistake";
+    let hidden = ", and could be a call or an answer / a trace without it could pass by mistake";
     let cases = [
         (
             r#"[{"role":"user","content":"a"}]"#,
@@ -64,11 +64,11 @@ fn anything_that_could_be_a_call_is_refused_with_its_path() {
         ),
         (
             r#"[{"type":"ai","content":[{"type":"text","text":"a"},{"type":"web_search_call"}]}]"#,
-            format!("[0].content[1].type \"web_search_call\" is not known / {hidden}"),
+            format!("[0].content[1].type \"web_search_call\" is not known{hidden}"),
         ),
         (
             r#"[{"type":"ai","content":[{"type":"non_standard","value":{"type":"mcp_call"}}]}]"#,
-            format!("[0].content[0].type \"non_standard\" is not known / {hidden}"),
+            format!("[0].content[0].type \"non_standard\" is not known{hidden}"),
         ),
         (
             r#"[{"type":"human","content":[{"type":"tool_use","name":"f","input":{}}]}]"#,
