@@ -1,7 +1,7 @@
 //! Messages of the Converse API of Amazon Bedrock, which Strands Agents uses too: a list of them, or a request with its
 //! reply.
 //!
-//! Blocks have no type; the key of a block says what it is. Answers are blocks of a message of the user. Strands keeps the
+//! Blocks have no type; the key of a block is its type. Answers are blocks of a message of the user. Strands keeps the
 //! usage of a reply in the `metadata` of its message.
 
 use std::borrow::Cow;

@@ -176,7 +176,7 @@ impl<'o> Builder<'o> {
     }
 
     /// The trace, with the model that its replies name, else the given one. Without any message of the model its replies were
-    /// not recorded, so nobody can tell that it called nothing.
+    /// not recorded, so it is unknown whether it called anything.
     pub(super) fn finish(self, model: Option<String>, duration_ms: Option<u64>) -> Trace {
         let last = self.turns.iter().rev().find(|turn| turn.role == Role::Assistant);
         let is_known = last.is_some() || !self.calls.is_empty();

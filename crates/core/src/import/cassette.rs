@@ -34,7 +34,7 @@ pub(super) fn read(record: Record<'_>) -> Result<Vec<Imported<'_>>, ImportError>
         return Err(ImportError::new("it has no `trace`").hint("a bare envelope is `--from envelope`"));
     };
     let mut trace = wire::part::<Envelope>(trace).map_err(|error| error.at("trace"))?.trace()?;
-    // The digest covers what nobody reads here as well, so the record is read once more, whole.
+    // The digest also covers keys that are not read here, so the whole record is read once more.
     let whole = json::parse(record.text).map_err(|error| ImportError::new(error.to_string()))?;
     let Value::Object(whole) = whole else { return Err(ImportError::new("it is not an object")) };
     let Seal { edited, .. } = check(&whole, &trace).map_err(|why| {

@@ -51,7 +51,7 @@ pub(super) fn read(record: Record<'_>) -> Result<Vec<Imported<'_>>, ImportError>
     let tools = std::mem::take(&mut envelope.read_only_tools);
     let mut trace = envelope.trace()?;
     if trace == Trace::default() {
-        let message = "it says nothing about a run: it has none of `tool_calls`, `final_response` and `conversation`";
+        let message = "it describes no run: it has none of `tool_calls`, `final_response` and `conversation`";
         return Err(ImportError::new(message));
     }
     let each = |(server, tools): (String, Vec<String>)| tools.into_iter().map(move |tool| (server.clone(), tool));

@@ -1,6 +1,6 @@
 //! Gemini CLI: the events of `gemini -o stream-json`, and its session files.
 //!
-//! Names of tools are `mcp_SERVER_TOOL`. Which part is the server cannot be told from the name, so names are kept as they are.
+//! Names of tools are `mcp_SERVER_TOOL`. The name does not show where the server ends, so names are kept as they are.
 
 mod events;
 mod session;

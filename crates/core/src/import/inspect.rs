@@ -201,7 +201,7 @@ fn durations(events: &[Event<'_>]) -> BTreeMap<String, u64> {
     out.into_iter().filter_map(|(id, time)| Some((id, time?))).collect()
 }
 
-/// Why a run ended that met a limit of the evaluation. A stop by the operator says nothing.
+/// Why a run ended at a limit of the evaluation. A stop by the operator is not a reason.
 fn limited(kind: &str) -> Option<StopReason> {
     match kind {
         "message" | "turn" => Some(StopReason::MaxTurns),

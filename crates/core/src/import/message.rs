@@ -1,6 +1,6 @@
-//! What a message says, in the same terms for every format.
+//! Messages in the same terms for every format.
 //!
-//! A format reads its own JSON and says here what each message holds: text, calls and answers. Everything after that is
+//! A format turns its own JSON into messages of text, calls and answers. Everything after that is
 //! shared: [`Builder`](super::builder::Builder) makes a trace of messages, and spans are merged with them.
 
 use std::fmt;
@@ -119,7 +119,7 @@ impl fmt::Display for Place<'_> {
 }
 
 impl Part {
-    /// A text that a message may have. An empty one says nothing.
+    /// A text part, or nothing for an empty text.
     pub(super) fn text(text: Option<&str>) -> Self {
         text.filter(|text| !text.is_empty()).map_or(Self::Other, |text| Self::Text(text.to_owned()))
     }

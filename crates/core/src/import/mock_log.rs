@@ -1,6 +1,6 @@
 //! The log of `mcptest mock`: the messages of MCP that a server got and sent, one per line.
 //!
-//! It shows which tools a client called and what it got. What the model said is not in it. A session begins with
+//! It shows which tools a client called and what it got, but no messages of the model. A session begins with
 //! `initialize`, and is a trace.
 
 use std::borrow::Cow;

@@ -78,7 +78,7 @@ fn is_message(shape: &Shape<'_>) -> bool {
         })
 }
 
-/// Keys of a record that are read, and keys that hold calls which nobody made: tools to call, and expected calls.
+/// Keys of a record that are read, and keys whose calls were never made: available tools and expected calls.
 const KNOWN: &str = "id model messages request choices usage response tool_calls toolCalls steps input inputs output outputs \
     completion conversation history tools functions metadata expected expected_output expected_tool_calls reference \
     reference_output reference_outputs ground_truth gold golden target ideal label labels rubric";

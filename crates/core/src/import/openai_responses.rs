@@ -162,7 +162,7 @@ pub(super) fn is_item_type(word: &str) -> bool {
     word != "message" && items::kind(word).is_some()
 }
 
-/// What an item of a request says; `None` for one that says nothing.
+/// The message in an item of a request; `None` for an item without one.
 pub(super) fn message(text: &str, place: Place<'_>) -> Result<Option<Message>, ImportError> {
     let item: Item<'_> = wire::typed(text)?;
     Ok(match exchange::read(&item, &place)? {

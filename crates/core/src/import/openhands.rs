@@ -262,7 +262,7 @@ impl Run<'_> {
         }
     }
 
-    /// Adds what the model said. Parts of a reply that is known are added to it.
+    /// Adds a message of the model. Parts of a known reply are added to that reply.
     fn say(&mut self, message: Message, key: Option<String>, place: Place<'_>) -> Result<(), ImportError> {
         if let Some((turn, known)) = self.turn.as_ref()
             && Some(known) == key.as_ref()

@@ -151,7 +151,7 @@ struct Wire<'a> {
     status_message: Option<Text<'a>>,
     #[serde(default, deserialize_with = "null_as_default")]
     attributes: BTreeMap<Text<'a>, &'a RawValue>,
-    /// The kind in the words of `OpenInference`, which Phoenix keeps apart from the attributes.
+    /// The kind of span as `OpenInference` names it. Phoenix stores it outside the attributes.
     span_kind: Option<&'a RawValue>,
     #[serde(default, deserialize_with = "null_as_default")]
     events: Vec<WireEvent<'a>>,

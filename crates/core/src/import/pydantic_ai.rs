@@ -150,7 +150,7 @@ impl MessagePart<'_> {
                 let server = Server::provider();
                 Ok(Some(Part::Call(Call { id: id(), name: name()?, args, at, server, ..Call::default() })))
             }
-            // A tool that fails asks the model to try again, or ends the run; newer versions say how it went.
+            // A tool that fails asks the model to try again, or ends the run; newer versions record the outcome.
             "tool-return" | "builtin-tool-return" | "native-tool-return" => {
                 answer(self.outcome.as_deref().is_some_and(|outcome| outcome != "success"))
             }

@@ -91,7 +91,7 @@ pub(super) fn with_error_flag(result: ToolResult, is_error: Option<bool>) -> Too
     finish(result, is_error)
 }
 
-/// A call has failed if the format or the answer says so: a harness may fail a call that answered.
+/// A call has failed if the format or the answer reports it: a harness may fail a call that answered.
 fn finish(mut result: ToolResult, is_error: Option<bool>) -> ToolResult {
     result.is_error = match (is_error, result.is_error) {
         (Some(true), _) | (_, Some(true)) => Some(true),

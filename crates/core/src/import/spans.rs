@@ -131,7 +131,7 @@ pub(super) fn trace(key: &str, spans: Vec<Span<'_>>, options: &Options) -> Resul
     let tokens = replies.spent.tokens().unwrap_or_default();
     let MergedCalls { calls, results, turns, is_cut } = MergedCalls::of(calls, replies, options)?;
     let final_response = final_response.filter(|_| !is_cut);
-    // Without any recorded tool or message, nobody can tell that no tool was called.
+    // Without a recorded tool or message, it is unknown whether a tool was called.
     let is_known = !calls.is_empty() || turns.is_some();
     let trace = Trace {
         tool_calls: is_known.then_some(calls),

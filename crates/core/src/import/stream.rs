@@ -4,7 +4,7 @@ use super::{Format, ImportError, Options, claude_code, codex, gemini_cli};
 use crate::json;
 use crate::trace::{ToolCall, ToolResult};
 
-/// The events among the lines of an output. Other lines are what programs print besides.
+/// The events among the lines of an output. Other lines are other output of the program.
 fn events(text: &str) -> Vec<&str> {
     text.lines().filter(|line| line.starts_with('{') && json::check(line).is_ok()).collect()
 }

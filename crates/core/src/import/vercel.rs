@@ -187,7 +187,7 @@ impl SdkMessage<'_> {
 }
 
 impl SdkPart<'_> {
-    /// `None` for a part that says nothing.
+    /// `None` for a part without text, call or answer.
     fn read(&self) -> Result<Option<Part>, ImportError> {
         let kind = self.kind.as_deref().unwrap_or_default();
         Ok(match kind {

@@ -46,7 +46,7 @@ pub(super) enum Mode {
     Strict,
     /// Nothing, but duplicate keys and numbers out of range are accepted.
     Lenient,
-    /// It was read strictly before, so what nobody wants is passed over unchecked.
+    /// It was read strictly before, so skipped values are not checked again.
     Checked,
 }
 
@@ -67,7 +67,7 @@ pub(super) struct Error(Box<Problem>);
 
 #[derive(Debug, Default)]
 pub(super) struct Problem {
-    /// Whether the text is not JSON. The error says what is wrong with it.
+    /// Whether the text is not JSON. The message is the one of `serde_json`.
     pub(super) is_syntax: bool,
     /// The byte at which it is.
     pub(super) offset: Option<usize>,

@@ -1,4 +1,4 @@
-//! Strict reading of JSON texts, with errors in the words of JSON.
+//! Strict reading of JSON texts, with errors in JSON terms.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -96,7 +96,7 @@ fn read_with<'de, S: DeserializeSeed<'de>>(
         if problem.is_syntax
             && let Err(error) = serde_json::from_str::<Value>(text)
         {
-            // It says what is wrong with a text that is not JSON.
+            // Its message describes what is wrong.
             let error = JsonError::new(&error);
             let is_syntax = serde_json::from_str::<IgnoredAny>(text).is_err();
             return JsonError { offset: Some(error.byte(text)), is_syntax, ..error };
@@ -172,7 +172,7 @@ impl<'de, F: FnMut(Scalar<'_>)> Visitor<'de> for Scalars<'_, F> {
     }
 }
 
-/// A message in the words of JSON: `expected a list, found a string ("x")`.
+/// A message in JSON terms: `expected a list, found a string ("x")`.
 fn reworded(message: &str) -> String {
     let of_type = message.strip_prefix("invalid type: ");
     let found = of_type.or_else(|| message.strip_prefix("invalid value: "));

@@ -382,7 +382,7 @@ impl<'a> Reader<'a> {
             self.at = end;
             return;
         }
-        let word = piece.to_lowercase().replace('’', "'");
+        let word = if piece.is_ascii() { piece.to_ascii_lowercase() } else { piece.to_lowercase().replace('’', "'") };
         let (word, helper) = match word.as_str() {
             "can't" | "cannot" => ("can", Some("not")),
             "won't" => ("will", Some("not")),

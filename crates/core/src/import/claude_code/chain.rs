@@ -101,7 +101,7 @@ impl<'a, 'o> Chain<'a, 'o> {
         }
     }
 
-    /// Reads a line. Returns how a sub-agent ended, where the line says so.
+    /// Reads a line. Returns how a sub-agent ended, if the line reports it.
     pub(super) fn line(&mut self, line: &Line<'a>) -> Result<Option<Closing<'a>>, ImportError> {
         self.is_over = line.kind.as_deref() == Some("result");
         match line.kind.as_deref() {

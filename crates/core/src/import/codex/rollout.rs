@@ -88,7 +88,7 @@ struct Session<'o> {
     has_items: bool,
     /// Calls of the model without an answer.
     waiting: BTreeSet<String>,
-    /// How calls of MCP tools went, until the model is told.
+    /// Outcomes of MCP calls whose results the model has not received yet.
     done: BTreeMap<String, ToolResult>,
     usage: Option<Usage>,
     duration_ms: Option<u64>,

@@ -153,7 +153,7 @@ impl Session<'_> {
     }
 }
 
-/// What the assistant said after the last tool; an error says how it ended.
+/// The text of the assistant after the last tool call, or the error that ended the run.
 pub(in crate::import) fn answer(pieces: &[&str]) -> Result<Option<String>, String> {
     let mut answer: Option<String> = None;
     for piece in pieces {

@@ -82,7 +82,7 @@ pub(super) fn join(pieces: &[&str], options: &Options) -> Result<Vec<Imported<'s
         }
         let Some(session) = sessions.last_mut() else { continue };
         if let Some(messages) = line.messages.or_else(|| line.set.and_then(|set| set.messages)) {
-            // What was said before stays: calls that were made cannot be unmade.
+            // Earlier messages stay: their calls were made.
             messages.into_iter().try_for_each(|message| session.message(message.get()))?;
         } else if line.kind.is_some() {
             session.put(line.id.as_deref(), piece);

@@ -38,7 +38,7 @@ struct Extra<'a> {
     #[serde(borrow)]
     tool_calls: Option<&'a RawValue>,
     function_call: Option<&'a RawValue>,
-    /// What tools of the provider did, in the words of the provider.
+    /// Outputs of the provider's own tools, as the provider returned them.
     tool_outputs: Option<Vec<&'a RawValue>>,
 }
 

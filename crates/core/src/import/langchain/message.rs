@@ -49,7 +49,7 @@ with_unread_calls! {
     unread: [toolCalls, toolInvocations, function_call]
 }
 
-/// What the provider said about a reply, in its own words.
+/// Metadata of a reply, as the provider returned it.
 #[derive(Deserialize)]
 struct Response<'a> {
     #[serde(borrow)]

@@ -15,7 +15,7 @@ pub(super) struct Exchange<'o> {
     /// The turn that the model is still writing.
     open: Option<usize>,
     pub(super) has_replied: bool,
-    /// Whether the user said something.
+    /// Whether there is a message of the user.
     pub(super) has_asked: bool,
     /// How many calls wait for an answer that is an item of its own.
     pub(super) waiting: usize,

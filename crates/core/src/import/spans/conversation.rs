@@ -144,7 +144,7 @@ fn is_reply(message: &Message) -> bool {
     message.role == Role::Assistant
 }
 
-/// Whether a message of the user says something. Some APIs have answers in messages of the user.
+/// Whether a message of the user has text. Some APIs put answers into messages of the user.
 fn is_question(message: &Message) -> bool {
     message.role == Role::User && (message.texts().next().is_some() || message.answers().next().is_none())
 }
@@ -253,7 +253,7 @@ fn output<'a>(span: &Span<'a>) -> Result<Option<Recorded<'a>>, ImportError> {
     document(span, &["langfuse.observation.output", "langsmith.outputs", "mlflow.spanOutputs"], Role::Assistant)
 }
 
-/// The reply in the words of the AI SDK of Vercel: its text and its calls.
+/// The reply as the AI SDK of Vercel records it: its text and its calls.
 fn vercel_reply(span: &Span<'_>) -> Result<Option<Message>, ImportError> {
     const CALLS: &str = "ai.response.toolCalls";
     let said = span.attributes.first(&["ai.response.text", "ai.response.object"])?;
@@ -333,7 +333,7 @@ fn from_events<'a>(span: &Span<'a>, side: Role) -> Result<Option<Recorded<'a>>, 
     Ok((!list.is_empty()).then_some(Recorded::Read(list)))
 }
 
-/// The blocks of an event of Strands, which have no type: the key of a block says what it is.
+/// The blocks of an event of Strands, which have no type: the key of a block is its type.
 fn strands<'a>(attributes: &Attributes<'a>) -> Result<Option<Cow<'a, str>>, ImportError> {
     let Some((_, found)) = attributes.first(&["content", "message"])? else { return Ok(None) };
     let text = found.document();

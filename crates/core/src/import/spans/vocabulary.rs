@@ -266,7 +266,7 @@ pub(super) fn tokens(span: &Span<'_>) -> Result<Option<Tokens>, ImportError> {
     Ok((tokens != Tokens { cached: tokens.cached, ..Tokens::default() }).then_some(tokens))
 }
 
-/// Tokens as one object, in the words of its recorder or of the API that replied. A table has all of them as columns.
+/// Tokens as one object, with the keys of its recorder or of the API that replied. A table has all of them as columns.
 #[derive(Deserialize)]
 struct Counts {
     input: Option<Whole>,
@@ -282,7 +282,7 @@ struct Counts {
     cache_read_input_tokens: Option<Whole>,
 }
 
-/// Why a reply ended, in the words of its span.
+/// Why a reply ended, as its span records it.
 pub(super) fn finish(span: &Span<'_>) -> Result<Option<String>, ImportError> {
     let keys = ["gen_ai.response.finish_reasons", "llm.response.finish_reason", "ai.response.finishReason"];
     let found = span.attributes.first(&keys)?;
