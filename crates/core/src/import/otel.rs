@@ -203,7 +203,7 @@ fn span(mut wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
     });
     let own_id = |id: Id<'_>| spans::id(&id.0).map(|id| Cow::Owned(id.into_owned()));
     let parent = wire.parent.filter(|parent| parent.get().starts_with('{'));
-    let parent = wire::optional(parent, |parent| wire::part::<Ids<'_>>(parent), "parent")?;
+    let parent = wire::optional(parent, wire::part::<Ids<'_>>, "parent")?;
     Ok(Span {
         id: wire.span_id.or(wire.context.span_id).or(wire.column).and_then(own_id),
         parent: wire.parent_span_id.or(parent.and_then(|ids| ids.span_id)).and_then(own_id),

@@ -5,6 +5,7 @@ use std::cell::Cell;
 
 use super::backing::{Tool, Word};
 use super::index::Index;
+use super::lexicon::known;
 use super::tokens::{Kind, Token};
 use super::words;
 
@@ -53,18 +54,19 @@ impl<'a> MentionedWords<'a> {
                 is_mentioned.set(true);
             }
         };
+        let hear_word = |word: &str, root: Option<&str>| match root {
+            Some(root) => hear(root),
+            // The root of a word in no table is empty or begins like the word.
+            None if initials.may_have(word) => hear(&words::regular_root(word)),
+            None => {}
+        };
         for token in tokens {
-            match (token.kind, &token.known.root) {
-                (Kind::Word(_), Some(root)) => hear(root),
-                (Kind::Word(_) | Kind::Number | Kind::Mention, _) => match &token.text {
-                    // The root of a word in no table is empty or begins like the word.
-                    Cow::Borrowed(word) if matches!(token.kind, Kind::Word(_)) => {
-                        if initials.may_have(word) {
-                            hear(&words::regular_root(word));
-                        }
-                    }
-                    text => words::each_word(text).for_each(|word| hear(&words::root(&word))),
-                },
+            match (token.kind, &token.text, &token.known.root) {
+                (Kind::Word(_), _, Some(root)) => hear(root),
+                (Kind::Word(_), Cow::Borrowed(word), None) => hear_word(word, None),
+                (Kind::Word(_) | Kind::Number | Kind::Mention, text, _) => {
+                    words::each_word(text).for_each(|word| hear_word(&word, known(&word).root.as_deref()));
+                }
                 _ => {}
             }
         }

@@ -124,7 +124,7 @@ impl Session<'_> {
                 let is_good = event.status.as_deref() == Some("success");
                 self.stop = Some(if is_good { StopReason::Completed } else { StopReason::Error });
                 self.spent = Spent::reported(USAGE.read(event.stats, "stats")?.map(Usage::with_cache_in_input));
-                let stats = event.stats.map(|stats| wire::part::<Stats>(stats)).transpose()?;
+                let stats = event.stats.map(wire::part::<Stats>).transpose()?;
                 self.duration_ms = stats.and_then(|stats| stats.duration_ms).map(|ms| ms.0);
                 Ok(())
             }

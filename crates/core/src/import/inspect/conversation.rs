@@ -175,7 +175,7 @@ impl<'a> Attachments<'a> {
     /// Attachments are read only where the sample refers to them.
     pub(super) fn of(raw: Option<&'a RawValue>, sample: &str) -> Result<Self, ImportError> {
         let raw = raw.filter(|_| sample.contains(REFERENCE));
-        let read = wire::optional(raw, |raw| wire::part(raw), "attachments")?;
+        let read = wire::optional(raw, wire::part, "attachments")?;
         Ok(Self { texts: read.unwrap_or_default(), budget: CopyBudget::of(sample) })
     }
 

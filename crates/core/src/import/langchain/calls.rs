@@ -90,7 +90,7 @@ fn listed(calls: &mut Vec<Call>, message: &LcMessage<'_>, place: Place<'_>) -> R
 impl<'a> LcCall<'a> {
     /// Arguments that are text.
     fn text(&self, place: Place<'_>, at: At) -> Result<Option<Text<'a>>, ImportError> {
-        wire::optional(self.args, |raw| wire::part(raw), format_args!("{place}{at}.args"))
+        wire::optional(self.args, wire::part, format_args!("{place}{at}.args"))
     }
 }
 
@@ -108,7 +108,7 @@ fn joined_chunks(messages: &[&LcMessage<'_>], place: Place<'_>) -> Result<Vec<Ca
         for (at, chunk) in message.tool_call_chunks.iter().flat_map(|list| list.iter()).enumerate() {
             let at = At::new("tool_call_chunks", at);
             let index = format_args!("{place}{at}.index");
-            let place_of = match wire::optional(chunk.index, |raw| wire::part::<Whole>(raw), index)? {
+            let place_of = match wire::optional(chunk.index, wire::part::<Whole>, index)? {
                 Some(index) => *by_index.entry(index.0).or_insert(joined.len()),
                 None => joined.len(),
             };
