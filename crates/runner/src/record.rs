@@ -3,6 +3,7 @@
 //! Both proxies are paths of one listener on loopback. They forward what they get, as it arrives, and keep a copy in the
 //! ledgers. `ledger` collects, `listen` accepts and routes, `model` and `mcp` forward, `program` runs the command.
 
+mod body;
 mod capture;
 mod config;
 mod fault;

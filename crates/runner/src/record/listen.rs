@@ -8,9 +8,6 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HOST, HeaderValue, ORIGIN};
 use hyper::service::service_fn;
@@ -22,12 +19,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::sleep;
 
+use super::body::{Body, whole};
 use super::ledger::Recorder;
 use super::mcp::Gateways;
 use super::model::{Provider, Upstreams, all_variables, forward};
 use super::replay::Player;
-
-pub(super) type Body = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
 
 /// The proxies of one recording. Dropping them closes every connection.
 #[derive(Debug)]
@@ -191,8 +187,7 @@ fn cross_site(headers: &HeaderMap) -> Option<&'static str> {
 }
 
 pub(super) fn plain(status: StatusCode, text: &str) -> Response<Body> {
-    let body = Full::new(Bytes::from(format!("mcptest: {text}\n"))).map_err(|never| match never {}).boxed_unsync();
-    let mut response = Response::new(body);
+    let mut response = Response::new(whole(format!("mcptest: {text}\n")));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     response

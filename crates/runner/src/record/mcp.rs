@@ -2,7 +2,7 @@
 //!
 //! `stdio` serves HTTP clients from a child, whose messages `pipe` routes; `remote` serves them from a server at a URL. `lines`
 //! serves clients that only start programs: `shim` is what they start, and `relay` leads them to a URL. `envelope` is what is
-//! read of a message to route it, `stream` what is written to an event stream. `recorded` answers in place of a server.
+//! read of a message to route it. `recorded` answers in place of a server.
 
 mod envelope;
 mod fault;
@@ -13,7 +13,6 @@ mod relay;
 mod remote;
 pub(super) mod shim;
 mod stdio;
-mod stream;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -24,9 +23,10 @@ use mcptest_core::ledger::{self, Mcp, Message, Side, WhyUnread};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use super::body::Body;
 use super::capture::{self, Capture};
 use super::ledger::Recorder;
-use super::listen::{Body, plain};
+use super::listen::plain;
 use super::replay::Player;
 use crate::mcp::{Endpoint, Problem};
 use crate::process::Processes;

@@ -5,8 +5,7 @@ use std::error::Error;
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use hyper::header::{
     ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue, TE,
@@ -18,10 +17,11 @@ use mcptest_core::trace::FaultKind;
 use reqwest::{Client, ClientBuilder, Url};
 use tokio::time::sleep;
 
+use super::body::{Body, whole};
 use super::capture::{self, Capture, Kind, MAX_KEPT, MAX_OTHER};
 use super::fault::At;
 use super::ledger::{PendingModelRequest, Recorder};
-use super::listen::{Body, plain};
+use super::listen::plain;
 use super::tap::{Cut, Resumed, Tap, Tapped, collect};
 use crate::tls;
 
@@ -372,8 +372,7 @@ fn injected(mut watch: Watch, status: StatusCode, text: &'static str, end: End) 
     watch.headers.insert("content-type".to_owned(), "application/json".to_owned());
     watch.capture.push(text.as_bytes());
     watch.finish(end);
-    let body = Full::new(Bytes::from_static(text.as_bytes())).map_err(|never| match never {});
-    let mut response = Response::new(body.boxed_unsync());
+    let mut response = Response::new(whole(text));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response

@@ -1,20 +1,15 @@
 //! A fault at a call: the reply is withheld, late, or another one than the server's.
 
-use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
 use hyper::Response;
-use hyper::body::Frame;
 use mcptest_core::ledger::Message;
 use mcptest_core::trace::FaultKind;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
+use super::super::body::{Body, broken, whole};
 use super::super::fault::{ActiveFault, At};
-use super::super::listen::Body;
 use super::Tape;
 use super::stdio::json_response;
 
@@ -73,7 +68,7 @@ pub(super) async fn inject(
         FaultKind::Drop => {
             left.seq = None;
             tape.server(connection, Message::End("the connection was closed".to_owned()), Some(seq));
-            return Some(json_response(Broken.boxed_unsync()));
+            return Some(json_response(broken()));
         }
         _ => {
             // Withheld until the program cancels the call, closes the connection, or is stopped.
@@ -89,18 +84,5 @@ pub(super) async fn inject(
         message.extend(reply);
     }
     tape.server(connection, Message::Json(message.clone()), Some(seq));
-    let body = Full::new(Bytes::from(message.to_string())).map_err(|never| match never {});
-    Some(json_response(body.boxed_unsync()))
-}
-
-/// A body that breaks off before its first byte.
-pub(super) struct Broken;
-
-impl hyper::body::Body for Broken {
-    type Data = Bytes;
-    type Error = Box<dyn std::error::Error + Send + Sync>;
-
-    fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        Poll::Ready(Some(Err("the connection was closed".into())))
-    }
+    Some(json_response(whole(message.to_string())))
 }

@@ -6,8 +6,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bytes::Bytes;
-use http_body_util::{BodyExt as _, Empty};
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, HeaderValue, UPGRADE};
 use hyper::upgrade::Upgraded;
@@ -19,11 +17,12 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader, split};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
+use super::super::body::Body;
 use super::super::capture::{Capture, MAX_KEPT};
-use super::super::listen::{Body, plain};
+use super::super::listen::plain;
 use super::envelope::Envelope;
 use super::shim::PROTOCOL;
-use super::stdio::failure;
+use super::stdio::{empty, failure};
 use super::{Gateway, Gateways, Tape, captured, message, relay};
 use crate::mcp::MAX_LINE;
 use crate::mcp::lines::{DRAIN_GRACE, LineReader};
@@ -85,8 +84,7 @@ pub(super) fn upgrade(gateways: &Gateways, gateway: &Gateway, request: Request<I
             });
         }
     }
-    let mut response = Response::new(Empty::<Bytes>::new().map_err(|never| match never {}).boxed_unsync());
-    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let mut response = empty(StatusCode::SWITCHING_PROTOCOLS);
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
     response.headers_mut().insert(UPGRADE, HeaderValue::from_static(PROTOCOL));
     response

@@ -5,14 +5,11 @@
 
 use std::collections::BTreeMap;
 use std::future::pending;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::{Frame, Incoming};
+use hyper::body::Incoming;
 use hyper::header::HeaderValue;
 use hyper::{Method, Request, Response, StatusCode};
 use mcptest_core::json;
@@ -23,10 +20,10 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::super::listen::{Body, plain, token};
+use super::super::body::{Body, broken, chunks, whole};
+use super::super::listen::{plain, token};
 use super::super::replay::{BREAK, Player};
 use super::super::tap::collect;
-use super::fault::Broken;
 use super::lines::{Io, closed};
 use super::stdio::{empty, event_stream, failure, json_response, rejection};
 use crate::mcp::MAX_LINE;
@@ -110,12 +107,11 @@ impl Server {
                 return plain(status, "as recorded");
             }
             McpEnd::Gone(why) => return failure(&id, &why),
-            McpEnd::Dropped => return json_response(Broken.boxed_unsync()),
+            McpEnd::Dropped => return json_response(broken()),
             McpEnd::Nothing if before.is_empty() => return pending().await,
             McpEnd::Reply(reply) if before.is_empty() => {
                 let is_result = reply.get("result").is_some();
-                let text = Bytes::from(with_id(reply, &id).to_string());
-                let mut response = json_response(Full::new(text).map_err(|never| match never {}).boxed_unsync());
+                let mut response = json_response(whole(with_id(reply, &id).to_string()));
                 if opens && is_result {
                     self.open(&mut response);
                 }
@@ -132,7 +128,7 @@ impl Server {
                 let _ = out.send(Piece::Message(json!({ "jsonrpc": "2.0", "id": id, "error": error }))).await;
             }
         });
-        let mut response = event_stream(Pieces(pieces).boxed_unsync());
+        let mut response = event_stream(events(pieces));
         if opens {
             self.open(&mut response);
         }
@@ -163,7 +159,7 @@ impl Server {
             }
             out.closed().await;
         });
-        event_stream(Pieces(pieces).boxed_unsync())
+        event_stream(events(pieces))
     }
 
     /// What answers a message of the program.
@@ -350,21 +346,13 @@ fn about(mut message: Value, request: &Value) -> Option<Value> {
 }
 
 /// Messages as an event stream, which ends with their sender.
-struct Pieces(mpsc::Receiver<Piece>);
-
-impl hyper::body::Body for Pieces {
-    type Data = Bytes;
-    type Error = Box<dyn std::error::Error + Send + Sync>;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        self.0.poll_recv(context).map(|piece| {
+fn events(mut pieces: mpsc::Receiver<Piece>) -> Body {
+    chunks(move |context| {
+        pieces.poll_recv(context).map(|piece| {
             piece.map(|piece| match piece {
-                Piece::Message(message) => Ok(Frame::data(Bytes::from(format!("event: message\ndata: {message}\n\n")))),
+                Piece::Message(message) => Ok(Bytes::from(format!("event: message\ndata: {message}\n\n"))),
                 Piece::Break => Err("the recorded response broke off here".into()),
             })
         })
-    }
+    })
 }

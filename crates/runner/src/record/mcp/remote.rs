@@ -14,9 +14,10 @@ use mcptest_core::ledger::{self, Mcp, Message, Side};
 use reqwest::{Client, Url};
 use serde_json::Value;
 
+use super::super::body::Body;
 use super::super::capture::{self, Capture, Kind, MAX_KEPT};
 use super::super::fault::ActiveFault;
-use super::super::listen::{Body, plain};
+use super::super::listen::plain;
 use super::super::model::{client_builder, end_to_end, innermost, learn, text, wants_websocket};
 use super::super::tap::{Resumed, Tap, Tapped, collect};
 use super::envelope::Envelope;

@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
@@ -16,13 +15,13 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::super::listen::{Body, plain, token};
+use super::super::body::{Body, channel, whole};
+use super::super::listen::{plain, token};
 use super::super::tap::collect;
 use super::Tape;
 use super::envelope::Envelope;
 use super::fault;
 use super::pipe::{Input, Piece, Pieces, Pipe, SILENCE};
-use super::stream::{Frames, event};
 use crate::mcp::MAX_LINE;
 use crate::mcp::negotiation::MODERN;
 use crate::process::{Child, Launch, Processes, SpawnError, Spawned};
@@ -205,10 +204,8 @@ async fn answer(pipe: &Arc<Pipe>, envelope: Envelope, input: Input, is_modern: b
     let Some(mut pieces) = pipe.ask(envelope, input, is_modern).await else { return lost(pipe, &id) };
     match timeout(SILENCE, pieces.next()).await {
         Ok(None) => lost(pipe, &id),
-        Ok(Some(Piece::Message { text, is_reply: true })) => {
-            json_response(Full::new(text).map_err(|never| match never {}).boxed_unsync())
-        }
-        Ok(Some(Piece::Long { parts, is_reply: true })) => json_response(Frames::new(parts).boxed_unsync()),
+        Ok(Some(Piece::Message { text, is_reply: true })) => json_response(whole(text)),
+        Ok(Some(Piece::Long { parts, is_reply: true })) => json_response(channel(parts)),
         Ok(Some(first)) => events(pipe, pieces, Some(first), id),
         // Clients that wait for headers give up after a while. A stream can show that it is alive.
         Err(_) => events(pipe, pieces, None, id),
@@ -253,7 +250,7 @@ fn events(pipe: &Arc<Pipe>, mut pieces: Pieces, mut first: Option<Piece>, id: Va
             }
         }
     });
-    event_stream(Frames::new(frames).boxed_unsync())
+    event_stream(channel(frames))
 }
 
 /// The stream of what belongs to no request.
@@ -272,7 +269,23 @@ fn listen(pipe: &Arc<Pipe>) -> Response<Body> {
             }
         }
     });
-    event_stream(Frames::new(frames).boxed_unsync())
+    event_stream(channel(frames))
+}
+
+/// Writes a message as an event. Returns whether the client still reads.
+async fn event(piece: Piece, out: &mpsc::Sender<Bytes>) -> bool {
+    const START: &[u8] = b"event: message\ndata: ";
+    const END: &[u8] = b"\n\n";
+    match piece {
+        Piece::Message { text, .. } => out.send(Bytes::from([START, &text, END].concat())).await.is_ok(),
+        Piece::Long { mut parts, .. } => {
+            let mut is_open = out.send(Bytes::from_static(START)).await.is_ok();
+            while let Some(part) = parts.recv().await {
+                is_open = is_open && out.send(part).await.is_ok();
+            }
+            is_open && out.send(Bytes::from_static(END)).await.is_ok()
+        }
+    }
 }
 
 pub(super) fn event_stream(body: Body) -> Response<Body> {
@@ -289,7 +302,7 @@ pub(super) fn json_response(body: Body) -> Response<Body> {
 }
 
 pub(super) fn empty(status: StatusCode) -> Response<Body> {
-    let mut response = Response::new(Full::new(Bytes::new()).map_err(|never| match never {}).boxed_unsync());
+    let mut response = Response::new(whole(Bytes::new()));
     *response.status_mut() = status;
     response
 }
@@ -303,8 +316,7 @@ pub(super) fn rejection(status: StatusCode, code: i64, message: &str) -> Respons
 }
 
 fn with_error(status: StatusCode, error: &Value) -> Response<Body> {
-    let body = Full::new(Bytes::from(error.to_string())).map_err(|never| match never {}).boxed_unsync();
-    let mut response = json_response(body);
+    let mut response = json_response(whole(error.to_string()));
     *response.status_mut() = status;
     response
 }

@@ -1,14 +1,13 @@
 //! Recorded responses of a model, in their original form: status, headers, events or a body, and how they ended.
 
-use std::convert::Infallible;
 use std::future::pending;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::{Frame, Incoming};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, UPGRADE};
 use hyper::{Request, Response, StatusCode};
 use mcptest_core::ledger::rerun::{ModelAnswer, Step};
@@ -16,8 +15,9 @@ use mcptest_core::ledger::{self, End, Event, Interface};
 use serde_json::{Value, json};
 use tokio::time::{Sleep, sleep};
 
+use super::super::body::{Body, chunks, whole};
 use super::super::capture::{self, Capture, Kind, MAX_KEPT, MAX_OTHER};
-use super::super::listen::{Body, plain};
+use super::super::listen::plain;
 use super::super::model::{Provider, kept_query, text};
 use super::{BREAK, Player};
 
@@ -122,10 +122,8 @@ impl Player {
         let bytes = self.restored(text);
         let mut response = Response::new(match end {
             End::Complete => whole(bytes),
-            End::Upstream(_) => {
-                Unfinished { bytes: Some(bytes.into()), breaks: Some(Box::pin(sleep(BREAK))) }.boxed_unsync()
-            }
-            End::Program => Unfinished { bytes: Some(bytes.into()), breaks: None }.boxed_unsync(),
+            End::Upstream(_) => unfinished(bytes, Some(Box::pin(sleep(BREAK)))),
+            End::Program => unfinished(bytes, None),
         });
         *response.status_mut() = status;
         let out = response.headers_mut();
@@ -144,10 +142,6 @@ impl Player {
         }
         response
     }
-}
-
-fn whole(text: String) -> Body {
-    Full::new(Bytes::from(text)).map_err(|never: Infallible| match never {}).boxed_unsync()
 }
 
 /// The text of a body, and its usual content type.
@@ -170,29 +164,14 @@ fn event(Event { name, data }: &Event) -> String {
 }
 
 /// A body that does not come to its end: it breaks off, or nothing more comes.
-struct Unfinished {
-    bytes: Option<Bytes>,
-    /// When it breaks off.
-    breaks: Option<Pin<Box<Sleep>>>,
-}
-
-impl hyper::body::Body for Unfinished {
-    type Data = Bytes;
-    type Error = Box<dyn std::error::Error + Send + Sync>;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        if let Some(bytes) = self.bytes.take().filter(|bytes| !bytes.is_empty()) {
-            return Poll::Ready(Some(Ok(Frame::data(bytes))));
+fn unfinished(text: String, mut breaks: Option<Pin<Box<Sleep>>>) -> Body {
+    let mut bytes = Some(Bytes::from(text)).filter(|bytes| !bytes.is_empty());
+    chunks(move |context| match (bytes.take(), &mut breaks) {
+        (Some(bytes), _) => Poll::Ready(Some(Ok(bytes))),
+        (None, Some(sleep)) => {
+            sleep.as_mut().poll(context).map(|()| Some(Err("the recorded response broke off here".into())))
         }
-        match &mut self.breaks {
-            Some(sleep) => {
-                sleep.as_mut().poll(context).map(|()| Some(Err("the recorded response broke off here".into())))
-            }
-            // The client closes the connection, as it did then.
-            None => Poll::Pending,
-        }
-    }
+        // The client closes the connection, as it did then.
+        (None, None) => Poll::Pending,
+    })
 }
