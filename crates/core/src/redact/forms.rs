@@ -1,11 +1,18 @@
 //! The forms in which a value occurs: verbatim, in base64, in markup, line by line. Escapes that a reader can undo are left
 //! to [`super::views`].
 
+use base64::alphabet;
+use base64::engine::general_purpose::{NO_PAD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use base64::engine::{Engine as _, GeneralPurpose};
+
 /// The shortest piece of a longer value that is looked for by itself. Shorter ones are words.
 const SHORTEST_PIECE: usize = 16;
 
 /// Fewer characters of base64 decode to too little.
 const SHORTEST_CODE: usize = 8;
+
+/// Accepts what an encoder wrote that does not clear unused bits.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, NO_PAD.with_decode_allow_trailing_bits(true));
 
 /// Ways to name a kind of credentials in front of them, as headers do.
 const SCHEMES: [&str; 5] = ["basic", "bearer", "digest", "token", "apikey"];
@@ -75,11 +82,6 @@ fn percent(text: &str) -> String {
     })
 }
 
-const ALPHABETS: [&[u8; 64]; 2] = [
-    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
-    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_",
-];
-
 /// What is common to all base64 with these bytes inside of it: one text for each alignment to groups of three bytes. The
 /// characters at either end that also depend on adjacent bytes are omitted; they encode less than a byte.
 fn base64_inside(bytes: &[u8]) -> Vec<String> {
@@ -91,35 +93,21 @@ fn base64_inside(bytes: &[u8]) -> Vec<String> {
         if last.saturating_sub(first) < SHORTEST_CODE {
             continue;
         }
-        for alphabet in ALPHABETS {
-            let digits = (first..last).map(|digit| {
-                let sextet = (0..6).fold(0, |sum, bit| {
-                    let at = digit * 6 + bit;
-                    sum * 2 + usize::from(padded[at / 8] >> (7 - at % 8) & 1)
-                });
-                char::from(alphabet[sextet])
-            });
-            out.push(digits.collect());
+        for engine in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
+            out.push(engine.encode(&padded)[first..last].to_owned());
         }
     }
     out
 }
 
-/// Reads base64 of either alphabet; nothing when it is none.
+/// Decodes base64 of either alphabet, with or without padding; `None` for any other text.
 pub(crate) fn base64_decode(text: &str) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(text.len() * 3 / 4);
-    let (mut bits, mut count) = (0_u32, 0);
-    for letter in text.trim_end_matches('=').bytes() {
-        let place = |alphabet: &[u8; 64]| alphabet.iter().position(|other| *other == letter);
-        let sextet = u32::try_from(place(ALPHABETS[0]).or_else(|| place(ALPHABETS[1]))?).ok()?;
-        bits = (bits << 6 | sextet) & 0xffff;
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            out.push(u8::try_from(bits >> count & 0xff).ok()?);
-        }
+    let mut text = text.trim_end_matches('=').replace('-', "+").replace('_', "/");
+    if text.len() % 4 == 1 {
+        // Less than a byte: the text was cut.
+        text.pop();
     }
-    Some(out)
+    LENIENT.decode(text).ok()
 }
 
 #[cfg(test)]
@@ -131,6 +119,7 @@ mod tests {
         assert_eq!(base64_decode("dXNlcjpwYTU1d29yZA==").as_deref(), Some(&b"user:pa55word"[..]));
         assert_eq!(base64_decode("-_8"), Some(vec![0xfb, 0xff]));
         assert_eq!(base64_decode("+/8="), Some(vec![0xfb, 0xff]));
+        assert_eq!(base64_decode("YWJjZ").as_deref(), Some(&b"abc"[..]));
         assert_eq!(base64_decode("a b"), None);
     }
 
