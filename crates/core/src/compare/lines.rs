@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-
 use super::{Side, TestRuns};
 use crate::report::RowVerdict;
+use crate::score::{Carried, LineError, ScoreLine};
 
 #[derive(Debug, Default)]
 pub struct ScoreLines {
@@ -20,49 +19,17 @@ pub struct ScoreLines {
 /// Why a line cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LinesError {
-    #[error("it is not a line that `mcptest score` writes: {0}")]
-    Foreign(String),
+    #[error(transparent)]
+    Line(#[from] LineError),
     /// A group line whose parts do not match.
     #[error("the group {0:?} has {1} outcomes for {2} runs")]
     Outcomes(String, usize, u64),
 }
 
-#[derive(Deserialize)]
-struct Line {
-    group: Option<String>,
-    #[serde(default)]
-    id: Option<String>,
-    #[serde(default)]
-    runs: Option<u64>,
-    verdict: Option<RowVerdict>,
-    failures: Vec<LineFailure>,
-    #[serde(default)]
-    carry: Option<Carry>,
-    #[serde(default)]
-    rules: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct LineFailure {
-    gate: String,
-}
-
-#[derive(Deserialize)]
-struct Carry {
-    #[serde(default)]
-    rules: Option<String>,
-    #[serde(default)]
-    outcomes: Option<String>,
-    #[serde(default)]
-    tools: Vec<String>,
-    #[serde(default)]
-    calls: Option<Vec<Option<String>>>,
-}
-
 impl ScoreLines {
     pub fn add(&mut self, text: &str) -> Result<(), LinesError> {
-        let line: Line = serde_json::from_str(text).map_err(|error| LinesError::Foreign(error.to_string()))?;
-        let is_unread = line.failures.first().is_some_and(|failure| failure.gate == "input");
+        let line = ScoreLine::parse(text)?;
+        let is_unread = line.is_unread();
         match (line.group, line.runs, line.carry) {
             (Some(group), Some(runs), Some(carry)) => self.group(group, runs, &carry),
             (_, None, None) if is_unread => {
@@ -87,33 +54,27 @@ impl ScoreLines {
                 self.side.tests.push(alone);
                 Ok(())
             }
-            _ => Err(LinesError::Foreign("it is neither about a trace nor about a group".to_owned())),
+            _ => Err(LineError::Foreign.into()),
         }
     }
 
-    fn group(&mut self, group: String, runs: u64, carry: &Carry) -> Result<(), LinesError> {
+    fn group(&mut self, group: String, runs: u64, carried: &Carried) -> Result<(), LinesError> {
         let mut ids = self.ids.remove(&group).unwrap_or_default().into_iter();
         let count = usize::try_from(runs).unwrap_or(usize::MAX);
-        let outcomes = carry.outcomes.as_deref().unwrap_or("");
+        let outcomes = carried.outcomes.as_deref().unwrap_or("");
         if !outcomes.is_empty() && outcomes.len() != count {
             return Err(LinesError::Outcomes(group, outcomes.len(), runs));
         }
         let mut test = TestRuns::new("", &group, "");
-        for run in 0..count.min(outcomes.len().max(carry.calls.as_ref().map_or(0, Vec::len))) {
-            let passed = match outcomes.as_bytes().get(run) {
-                Some(b'1') => Some(true),
-                Some(b'0') => Some(false),
-                _ => None,
-            };
-            let calls = carry.calls.as_ref().and_then(|calls| calls.get(run)?.as_deref());
-            let names: Option<Vec<&str>> = calls.map(|calls| {
+        for run in 0..count.min(outcomes.len().max(carried.calls.as_ref().map_or(0, Vec::len))) {
+            let names: Option<Vec<&str>> = carried.calls(run).map(|calls| {
                 let tool =
-                    |word: &str| word.split_once(':').and_then(|(at, _)| carry.tools.get(at.parse::<usize>().ok()?));
+                    |word: &str| word.split_once(':').and_then(|(at, _)| carried.tools.get(at.parse::<usize>().ok()?));
                 calls.split_ascii_whitespace().map(|word| tool(word).map_or("?", String::as_str)).collect()
             });
-            test.add_calls(ids.next().flatten(), passed, names.as_deref());
+            test.add_calls(ids.next().flatten(), carried.outcome(run), names.as_deref());
         }
-        test.rules.clone_from(&carry.rules);
+        test.rules.clone_from(&carried.rules);
         self.side.tests.push(test);
         Ok(())
     }

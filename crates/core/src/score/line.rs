@@ -1,18 +1,23 @@
-//! The lines of traces and of groups.
+//! The lines of traces and of groups: how they are written, and how they are read back.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
+use serde_json::error::Category;
 
 use super::groups::MergeState;
+use super::merge::Carried;
 use super::{GroupLine, Scored};
 use crate::eval::stability::{Measures, SUB_SCORES};
 use crate::eval::{GateFailure, GateKind, Metrics, Verdict};
 use crate::import::Imported;
 use crate::redact::by_shape;
 use crate::report::RowVerdict;
+
+/// The name in place of a gate if a record could not be read.
+const INPUT: &str = "input";
 
 /// One line about a trace, except its input and its place there, which the printer puts in front.
 #[derive(Debug, Serialize)]
@@ -49,8 +54,8 @@ impl<'a> TraceLine<'a> {
     }
 
     /// The line of a record that could not be read.
-    pub fn unread(gate: &'a str, target: &'a str, reason: &'a str) -> Self {
-        let failures = vec![LineFailure { gate, target, reason: by_shape(reason) }];
+    pub fn unread(target: &'a str, reason: &'a str) -> Self {
+        let failures = vec![LineFailure { gate: INPUT, target, reason: by_shape(reason) }];
         Self {
             id: None,
             group: None,
@@ -114,6 +119,52 @@ impl Serialize for GroupLine<'_> {
             carry: &self.carry,
         };
         line.serialize(out)
+    }
+}
+
+/// A line that `mcptest score` wrote, read back.
+#[derive(Debug, Deserialize)]
+pub(crate) struct ScoreLine<'a> {
+    pub(crate) group: Option<String>,
+    pub(crate) id: Option<String>,
+    pub(crate) index: Option<u64>,
+    pub(crate) runs: Option<u64>,
+    pub(crate) verdict: Option<RowVerdict>,
+    #[serde(borrow)]
+    failures: Vec<FailedGate<'a>>,
+    #[serde(default)]
+    pub(crate) tasks: Vec<u32>,
+    pub(crate) rules: Option<String>,
+    pub(crate) carry: Option<Carried>,
+}
+
+#[derive(Debug, Deserialize)]
+struct FailedGate<'a> {
+    #[serde(borrow)]
+    gate: Cow<'a, str>,
+}
+
+/// A text that is not a line of `mcptest score`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LineError {
+    #[error("{0}")]
+    Json(String),
+    #[error("it is not a line that `mcptest score` writes")]
+    Foreign,
+}
+
+impl<'a> ScoreLine<'a> {
+    pub(crate) fn parse(text: &'a str) -> Result<Self, LineError> {
+        serde_json::from_str(text).map_err(|error| match error.classify() {
+            // The message of serde would name types of this program.
+            Category::Data => LineError::Foreign,
+            _ => LineError::Json(error.to_string()),
+        })
+    }
+
+    /// Whether the record could not be read.
+    pub(crate) fn is_unread(&self) -> bool {
+        self.failures.first().is_some_and(|failure| failure.gate == INPUT)
     }
 }
 

@@ -7,12 +7,13 @@ use std::fmt::Write as _;
 
 use serde::ser::{SerializeMap as _, Serializer};
 use serde::{Deserialize, Serialize};
-use serde_json::error::Category;
 
 use super::groups::{CallSequences, Groups, Kept, MergeState};
+use super::line::{LineError, ScoreLine};
 use super::store::{Call, Ended};
 use super::tasks::OverRuns;
 use crate::eval::stability::{ArgsKey, SessionFold};
+use crate::report::RowVerdict;
 
 /// What a line was about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,15 +33,18 @@ pub enum Merged {
         tasks: Vec<u32>,
         /// By which rules it was judged; none if it was not, or if the line does not say.
         rules: Option<String>,
+        /// None if it was not judged.
+        verdict: Option<RowVerdict>,
     },
+    /// A record that could not be read.
+    Unread,
 }
 
 /// A line that cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
-    /// Not JSON, or not a line of `score`.
-    #[error("{0}")]
-    Json(String),
+    #[error(transparent)]
+    Line(#[from] LineError),
     /// A group line without everything that merging needs.
     #[error("the group {0:?} carries {1} for {2} runs")]
     Short(String, String, u64),
@@ -49,11 +53,11 @@ pub enum MergeError {
     Call(String, String),
 }
 
-/// The parts of a group line that are carried.
-#[derive(Debug, Deserialize, Default)]
-struct Parts {
+/// What a group line carries.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Carried {
     #[serde(default)]
-    rules: Option<String>,
+    pub(crate) rules: Option<String>,
     #[serde(default)]
     tasks: OverRuns,
     #[serde(default)]
@@ -65,16 +69,32 @@ struct Parts {
     weakest: Option<Vec<Option<f64>>>,
     /// For each run `1` for passed, `0` for failed, `?` for unknown.
     #[serde(default)]
-    outcomes: Option<String>,
+    pub(crate) outcomes: Option<String>,
     #[serde(default)]
-    tools: Vec<String>,
+    pub(crate) tools: Vec<String>,
     /// For each run its calls as `tool:args`, the place of the tool and the key of the arguments; `-` for no key.
     #[serde(default)]
-    calls: Option<Vec<Option<String>>>,
+    pub(crate) calls: Option<Vec<Option<String>>>,
+}
+
+impl Carried {
+    /// Whether a run passed, if that is known.
+    pub(crate) fn outcome(&self, run: usize) -> Option<bool> {
+        match self.outcomes.as_ref()?.as_bytes().get(run)? {
+            b'1' => Some(true),
+            b'0' => Some(false),
+            _ => None,
+        }
+    }
+
+    /// The calls of a run, if they are known.
+    pub(crate) fn calls(&self, run: usize) -> Option<&str> {
+        self.calls.as_ref()?.get(run)?.as_deref()
+    }
 }
 
 impl Serialize for MergeState<'_> {
-    /// Writes what [`Parts`] reads.
+    /// Writes what [`Carried`] reads.
     fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
         let mut map = out.serialize_map(None)?;
         if let Some(rules) = self.rules {
@@ -139,60 +159,40 @@ const HEX: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 
 impl Groups {
     /// Takes in a line that `score` wrote, and says what it was about. Of the lines of traces nothing is kept.
     pub fn merge(&mut self, line: &str) -> Result<Merged, MergeError> {
-        #[derive(Deserialize)]
-        struct Line {
-            group: Option<String>,
-            runs: Option<u64>,
-            carry: Option<Parts>,
-            index: Option<u64>,
-            #[serde(default)]
-            tasks: Vec<u32>,
-            rules: Option<String>,
+        let line = ScoreLine::parse(line)?;
+        let is_unread = line.is_unread();
+        match line {
+            ScoreLine { group: Some(group), runs: Some(runs), carry: Some(carried), .. } => {
+                let kept = self.unpack(&group, runs, &carried)?;
+                let over = (carried.tasks, carried.mixed);
+                self.append(&group, carried.within.unwrap_or_default(), over, kept.into_iter());
+                Ok(Merged::Group { group, runs, rules: carried.rules })
+            }
+            ScoreLine { index: None, .. } => Err(LineError::Foreign.into()),
+            _ if is_unread => Ok(Merged::Unread),
+            ScoreLine { group, tasks, rules, verdict, .. } => Ok(Merged::Trace { group, tasks, rules, verdict }),
         }
-        let foreign = || MergeError::Json("it is not a line that `mcptest score` writes".to_owned());
-        let line: Line = serde_json::from_str(line).map_err(|error| match error.classify() {
-            // The words of serde would name types of this program.
-            Category::Data => foreign(),
-            _ => MergeError::Json(error.to_string()),
-        })?;
-        let (Some(group), Some(runs), Some(parts)) = (line.group.clone(), line.runs, line.carry) else {
-            return match line.index {
-                Some(_) => Ok(Merged::Trace { group: line.group, tasks: line.tasks, rules: line.rules }),
-                None => Err(foreign()),
-            };
-        };
-        let kept = self.unpack(&group, runs, &parts)?;
-        self.append(&group, parts.within.unwrap_or_default(), (parts.tasks, parts.mixed), kept.into_iter());
-        Ok(Merged::Group { group, runs, rules: parts.rules })
     }
 
-    fn unpack(&mut self, group: &str, runs: u64, parts: &Parts) -> Result<Vec<Kept>, MergeError> {
+    fn unpack(&mut self, group: &str, runs: u64, carried: &Carried) -> Result<Vec<Kept>, MergeError> {
         let short = |what: &str, found: usize| MergeError::Short(group.to_owned(), format!("{found} {what}"), runs);
         let count = usize::try_from(runs).unwrap_or(usize::MAX);
         let check = |what: &str, found: Option<usize>| match found {
             Some(found) if found != count => Err(short(what, found)),
             _ => Ok(()),
         };
-        check("scores", parts.weakest.as_ref().map(Vec::len))?;
-        check("runs with calls", parts.calls.as_ref().map(Vec::len))?;
-        check("outcomes", parts.outcomes.as_ref().map(String::len))?;
-        if parts.weakest.is_none() && parts.outcomes.is_none() {
+        check("scores", carried.weakest.as_ref().map(Vec::len))?;
+        check("runs with calls", carried.calls.as_ref().map(Vec::len))?;
+        check("outcomes", carried.outcomes.as_ref().map(String::len))?;
+        if carried.weakest.is_none() && carried.outcomes.is_none() {
             return Err(short("runs", 0));
         }
-        let tools: Vec<u32> = parts.tools.iter().map(|tool| self.tool(tool)).collect();
+        let tools: Vec<u32> = carried.tools.iter().map(|tool| self.tool(tool)).collect();
         let mut out = Vec::new();
         for run in 0..count {
-            let outcome = parts.outcomes.as_ref().and_then(|all| match all.as_bytes()[run] {
-                b'1' => Some(true),
-                b'0' => Some(false),
-                _ => None,
-            });
-            let weakest = parts.weakest.as_ref().and_then(|all| all[run]);
-            let calls = match parts.calls.as_ref().and_then(|all| all[run].as_deref()) {
-                Some(text) => Some(calls(group, text, &tools)?),
-                None => None,
-            };
-            out.push(Kept { ended: Ended { weakest, outcome }, calls });
+            let weakest = carried.weakest.as_ref().and_then(|all| all[run]);
+            let calls = carried.calls(run).map(|text| calls(group, text, &tools)).transpose()?;
+            out.push(Kept { ended: Ended { weakest, outcome: carried.outcome(run) }, calls });
         }
         Ok(out)
     }

@@ -4,6 +4,7 @@ use mcptest_core::Trace;
 use mcptest_core::diag::Source;
 use mcptest_core::import::Imported;
 use mcptest_core::judge;
+use mcptest_core::report::RowVerdict;
 use mcptest_core::score::{Groups, Merged, Scorer, TraceLine};
 use mcptest_core::suite::{self, GateFile, Variables};
 use serde_json::{Value, json};
@@ -109,17 +110,23 @@ fn a_merged_line_needs_the_data_of_its_runs() {
     for (text, expected) in [
         ("[", "EOF while parsing a list at line 1 column 1"),
         ("{}", "it is not a line that `mcptest score` writes"),
-        (r#"{"group":"g","runs":1,"carry":{}}"#, "the group \"g\" carries 0 runs for 1 runs"),
+        (r#"{"failures":[]}"#, "it is not a line that `mcptest score` writes"),
+        (r#"{"index":0,"verdict":"fine","failures":[]}"#, "it is not a line that `mcptest score` writes"),
+        (r#"{"group":"g","runs":1,"failures":[],"carry":{}}"#, "the group \"g\" carries 0 runs for 1 runs"),
         (
-            r#"{"group":"g","runs":1,"carry":{"weakest":[1.0],"tools":["a"],"calls":["1:-"]}}"#,
+            r#"{"group":"g","runs":1,"failures":[],"carry":{"weakest":[1.0],"tools":["a"],"calls":["1:-"]}}"#,
             "the group \"g\" has \"1:-\", which is not a call",
         ),
     ] {
         assert_eq!(again.merge(text).unwrap_err().to_string(), expected);
     }
-    let trace = again.merge(r#"{"source":"s","index":0,"group":null}"#).unwrap();
-    assert_eq!(trace, Merged::Trace { group: None, tasks: Vec::new(), rules: None });
-    let trace = again.merge(r#"{"source":"s","index":0,"group":"g","tasks":[1],"rules":"r"}"#).unwrap();
+    let trace = again
+        .merge(r#"{"source":"s","index":0,"group":null,"verdict":"fail","failures":[{"gate":"narrative"}]}"#)
+        .unwrap();
+    assert_eq!(trace, Merged::Trace { group: None, tasks: Vec::new(), rules: None, verdict: Some(RowVerdict::Fail) });
+    let trace = again.merge(r#"{"source":"s","index":0,"group":"g","failures":[],"tasks":[1],"rules":"r"}"#).unwrap();
     let (group, rules) = (Some("g".to_owned()), Some("r".to_owned()));
-    assert_eq!(trace, Merged::Trace { group, tasks: vec![1], rules });
+    assert_eq!(trace, Merged::Trace { group, tasks: vec![1], rules, verdict: None });
+    let unread = again.merge(r#"{"source":"s","index":0,"verdict":"error","failures":[{"gate":"input"}]}"#).unwrap();
+    assert_eq!(unread, Merged::Unread);
 }

@@ -15,9 +15,6 @@ use serde::Serialize;
 use super::rows;
 use crate::corpus::{Found, Job, RecordError, in_source, place_of};
 
-/// The name in place of a gate if a record could not be read.
-pub(super) const INPUT: &str = "input";
-
 /// The usual size of the lines of a job, to avoid reallocations.
 const USUAL: usize = 1 << 15;
 
@@ -91,7 +88,7 @@ impl ScoredBatch {
             }
             Err(fault) => {
                 if wants.lines {
-                    out.line(&TraceLine::unread(INPUT, &place_of(&fault), &fault.message));
+                    out.line(&TraceLine::unread(&place_of(&fault), &fault.message));
                 }
                 if wants.rows {
                     out.traces.push(ScoredTrace {

@@ -1,7 +1,6 @@
 //! `mcptest score --merge`: judges groups whose runs were scored in parts. The verdicts of traces are added up, so the
 //! result is the same as for the whole corpus in one run.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
@@ -10,9 +9,7 @@ use std::sync::atomic::AtomicU64;
 use mcptest_core::diag::{Code, printable};
 use mcptest_core::report::RowVerdict;
 use mcptest_core::score::{Groups, Merged, Scorer};
-use serde::Deserialize;
 
-use super::lines::{INPUT, LineKind};
 use super::summary::Summary;
 use super::tasks::MatchedTasks;
 use super::{Complaints, Stop, lines};
@@ -42,30 +39,27 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, sources: &[Source], console: &
                         *open.entry(group).or_default() -= i128::from(runs);
                         return;
                     }
-                    Ok(Merged::Trace { group, tasks, rules }) => match line_kind(line) {
-                        Some(LineKind::Trace(verdict)) => {
-                            match (rules.as_deref(), scorer.trace_rules()) {
-                                (None, Some(_)) => is_unmarked = true,
-                                (found, expected) => is_foreign |= found != expected,
-                            }
-                            // An incomplete recording has a verdict even where no gate judges single runs.
-                            let is_due = scorer.judges_trace(group.is_some());
-                            is_foreign |= is_due.is_some_and(|is_due| verdict.is_some() != is_due)
-                                && verdict != Some(RowVerdict::Unassessable);
-                            met.add(has_tasks.then_some(&tasks));
-                            summary.trace(verdict);
-                            traces += 1;
-                            if let Some(group) = group {
-                                *open.entry(group).or_default() += 1;
-                            }
-                            return;
+                    Ok(Merged::Trace { group, tasks, rules, verdict }) => {
+                        match (rules.as_deref(), scorer.trace_rules()) {
+                            (None, Some(_)) => is_unmarked = true,
+                            (found, expected) => is_foreign |= found != expected,
                         }
-                        Some(LineKind::Unread) => {
-                            unread += 1;
-                            return;
+                        // An incomplete recording has a verdict even where no gate judges single runs.
+                        let is_due = scorer.judges_trace(group.is_some());
+                        is_foreign |= is_due.is_some_and(|is_due| verdict.is_some() != is_due)
+                            && verdict != Some(RowVerdict::Unassessable);
+                        met.add(has_tasks.then_some(&tasks));
+                        summary.trace(verdict);
+                        traces += 1;
+                        if let Some(group) = group {
+                            *open.entry(group).or_default() += 1;
                         }
-                        None => foreign(offset, "it is not a line that `mcptest score` writes".to_owned()),
-                    },
+                        return;
+                    }
+                    Ok(Merged::Unread) => {
+                        unread += 1;
+                        return;
+                    }
                     Err(error) => foreign(offset, error.to_string()),
                 },
                 Err(fault) => fault,
@@ -122,31 +116,6 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, sources: &[Source], console: &
     let code = code.max(met.finish(scorer, typed.gates.as_deref(), err));
     printed(broken_out.map_or(Ok(()), Err))?;
     Ok(code)
-}
-
-/// The verdict in the line of a trace, or no trace.
-fn line_kind(line: &str) -> Option<LineKind> {
-    #[derive(Deserialize)]
-    struct Line<'a> {
-        #[serde(borrow)]
-        verdict: Option<Cow<'a, str>>,
-        #[serde(borrow)]
-        failures: Vec<Failure<'a>>,
-    }
-    #[derive(Deserialize)]
-    struct Failure<'a> {
-        #[serde(borrow)]
-        gate: Cow<'a, str>,
-    }
-    let line: Line<'_> = serde_json::from_str(line).ok()?;
-    let is_unread = line.failures.first().is_some_and(|failure| failure.gate == INPUT);
-    if is_unread {
-        return Some(LineKind::Unread);
-    }
-    match line.verdict {
-        Some(word) => RowVerdict::from_word(&word).map(|verdict| LineKind::Trace(Some(verdict))),
-        None => Some(LineKind::Trace(None)),
-    }
 }
 
 /// A line that `mcptest score` did not write.
