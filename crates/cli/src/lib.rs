@@ -20,9 +20,11 @@ mod select;
 mod signals;
 mod suites;
 mod words;
+mod wrap;
 
 pub use command::{Environment, run};
 pub use panics::install_panic_hook;
+pub use wrap::wrap;
 
 pub fn cli() -> clap::Command {
     <args::Cli as clap::CommandFactory>::command()

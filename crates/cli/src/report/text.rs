@@ -21,52 +21,14 @@ pub(crate) fn one_line(text: &str) -> String {
     printable(&json::cut(text.trim_end(), MAX_TEXT)).into_owned()
 }
 
-/// Appends a line, wrapped at spaces. What follows the first break is indented by two more columns. A word that is too long
-/// is not broken, and neither is text in backticks that fits on a line, so that it can be copied.
+/// Appends a line, wrapped at spaces. What follows the first break is indented by two more columns.
 pub(super) fn wrap(out: &mut String, width: usize, indent: usize, text: &str) {
     hang(out, width, indent, indent + 2, text);
 }
 
 /// Appends a line, wrapped at spaces. What follows the first break is indented by `rest` columns.
 pub(crate) fn hang(out: &mut String, width: usize, indent: usize, rest: usize, text: &str) {
-    out.push_str(&" ".repeat(indent));
-    let mut column = indent;
-    for (at, word) in parts(text, width.saturating_sub(indent + 2)).into_iter().enumerate() {
-        let length = word.chars().count();
-        let breaks = at > 0 && column + 1 + length > width;
-        if breaks {
-            out.push('\n');
-            out.push_str(&" ".repeat(rest));
-            column = rest;
-        } else if at > 0 {
-            out.push(' ');
-            column += 1;
-        }
-        out.push_str(word);
-        column += length;
-    }
-    out.push('\n');
-}
-
-/// The pieces between which a text may be broken. Backticks keep up to `most` characters together.
-fn parts(text: &str, most: usize) -> Vec<&str> {
-    let is_open = |word: &str| word.matches('`').count() % 2 == 1;
-    let mut out = Vec::new();
-    let mut rest = Some(text);
-    while let Some(left) = rest {
-        let space = left.find(' ').unwrap_or(left.len());
-        let mut end = space;
-        if is_open(&left[..space]) {
-            let mut spaces = left.match_indices(' ').map(|(at, _)| at).skip(1).chain([left.len()]);
-            let closed = spaces.find(|end| !is_open(&left[..*end])).unwrap_or(space);
-            if left[..closed].chars().count() <= most {
-                end = closed;
-            }
-        }
-        out.push(&left[..end]);
-        rest = left.get(end + 1..);
-    }
-    out
+    out.push_str(&crate::wrap::wrap(text, width, &" ".repeat(indent), &" ".repeat(rest)));
 }
 
 /// `1 row`, `2 rows`.
@@ -101,39 +63,6 @@ const MAX_PARTS: usize = 8;
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_line_breaks_at_spaces_and_long_words_are_not_broken() {
-        let wrapped = |text: &str| {
-            let mut out = String::new();
-            wrap(&mut out, 100, 4, text);
-            out
-        };
-        assert_eq!(wrapped("a  b"), "    a  b\n");
-        let full = "x".repeat(47);
-        assert_eq!(wrapped(&format!("{full} {full} y")), format!("    {full} {full}\n      y\n"));
-        let fits = "x".repeat(46);
-        assert_eq!(wrapped(&format!("{full} {fits} y")), format!("    {full} {fits} y\n"));
-        let long = "é".repeat(120);
-        assert_eq!(wrapped(&format!("a {long} b")), format!("    a\n      {long}\n      b\n"));
-    }
-
-    #[test]
-    fn text_in_backticks_is_not_broken_if_it_fits_on_a_line() {
-        let wrapped = |text: &str| {
-            let mut out = String::new();
-            wrap(&mut out, 20, 0, text);
-            out
-        };
-        assert_eq!(wrapped("say so: `a: { b: c }`, or"), "say so:\n  `a: { b: c }`, or\n");
-        assert_eq!(wrapped("say: `a: { bb: cccc }` now"), "say:\n  `a: { bb: cccc }`\n  now\n");
-        // A span of twenty characters does not fit behind the two columns, so it breaks like any text.
-        assert_eq!(wrapped("say: `a: { bbb: cccccc }` now"), "say: `a: { bbb:\n  cccccc }` now\n");
-        assert_eq!(wrapped("one `two three four five"), "one `two three four\n  five\n");
-        assert_eq!(wrapped("`a` `b c`  `d e` f g h"), "`a` `b c`  `d e` f g\n  h\n");
-        assert_eq!(wrapped("`"), "`\n");
-        assert_eq!(wrapped(""), "\n");
-    }
 
     #[test]
     fn long_texts_are_cut_and_control_characters_shown() {

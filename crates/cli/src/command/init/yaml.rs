@@ -7,6 +7,8 @@ use mcptest_core::diag::{is_unprintable, printable};
 use mcptest_core::json;
 use serde_json::Value;
 
+use crate::wrap::wrap;
+
 /// What a dollar sign means in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::command) enum Dollar {
@@ -74,22 +76,9 @@ pub(super) fn json(value: &Value) -> String {
 pub(in crate::command) fn comment(indent: usize, text: &str) -> String {
     let text: String =
         printable(&json::cut(text.trim(), MAX_COMMENT)).chars().map(|c| if needs_code(c) { ' ' } else { c }).collect();
-    let start = format!("{}#", " ".repeat(indent));
-    let mut out = start.clone();
-    let mut column = indent + 1;
-    for word in text.split_whitespace() {
-        let length = word.chars().count();
-        if column > indent + 1 && column + 1 + length > WIDTH {
-            out.push('\n');
-            out.push_str(&start);
-            column = indent + 1;
-        }
-        out.push(' ');
-        out.push_str(word);
-        column += 1 + length;
-    }
-    out.push('\n');
-    out
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mark = format!("{}# ", " ".repeat(indent));
+    wrap(&text, WIDTH, &mark, &mark)
 }
 
 /// Whether a text needs no quotes as a value or a key.
