@@ -27,6 +27,7 @@ const TIMES: usize = 21;
 const MOST: Duration = Duration::from_millis(20);
 
 const AGENT: &str = include_str!("../tests/it/rerun/agent.py");
+const CLIENT: &str = include_str!("../tests/it/programs/mcp_http.py");
 const PROMPT: &str = "Read the note about rain.";
 const TOOLS: &str = include_str!("../tests/it/rerun/tools.yml");
 const SUITE: &str = include_str!("../tests/it/rerun/suite.yml");
@@ -34,7 +35,9 @@ const SUITE: &str = include_str!("../tests/it/rerun/suite.yml");
 fn main() -> ExitCode {
     let temp = tempfile::tempdir().unwrap();
     let here = temp.path();
-    for (name, text) in [("s.yml", SUITE), ("tools.yml", TOOLS), ("agent.py", AGENT), ("prompt", PROMPT)] {
+    let files =
+        [("s.yml", SUITE), ("tools.yml", TOOLS), ("agent.py", AGENT), ("mcp_http.py", CLIENT), ("prompt", PROMPT)];
+    for (name, text) in files {
         fs::write(here.join(name), text).unwrap();
     }
     let model = model();

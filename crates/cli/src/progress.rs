@@ -213,22 +213,15 @@ fn waiting(starting: Starting<'_>) -> String {
 mod tests {
     use super::*;
 
-    const AT_START: RunProgress<'_> = RunProgress {
-        name: "t",
-        turn: 0,
-        calls: 0,
-        tokens: None,
-        cost: None,
-        notice: None,
-        starting: None,
-        is_over: false,
-    };
+    fn at_start() -> RunProgress<'static> {
+        RunProgress { name: "t", ..RunProgress::default() }
+    }
 
     #[test]
     fn a_line_names_the_servers_that_have_not_started() {
         let progress = |servers: &'static [&'static str], seconds| RunProgress {
             starting: Some(Starting { servers, seconds }),
-            ..AT_START
+            ..at_start()
         };
         assert_eq!(status_line(&progress(&["files"], 0)), "t: waiting for server `files` to start");
         assert_eq!(
@@ -240,7 +233,7 @@ mod tests {
     #[test]
     fn without_a_terminal_a_slow_start_is_reported_after_five_seconds_and_every_thirty() {
         let note =
-            |seconds| note(&RunProgress { starting: Some(Starting { servers: &["files"], seconds }), ..AT_START });
+            |seconds| note(&RunProgress { starting: Some(Starting { servers: &["files"], seconds }), ..at_start() });
         let reported: Vec<u64> = (0..100).filter(|seconds| note(*seconds).is_some()).collect();
         assert_eq!(reported, [5, 30, 60, 90]);
         assert_eq!(note(5).as_deref(), Some("waiting for server `files` to start (5 s)"));
@@ -248,7 +241,7 @@ mod tests {
 
     #[test]
     fn a_line_shows_turn_calls_tokens_cost_and_pending_servers() {
-        let progress = RunProgress { name: "t\u{1b}", turn: 1, ..AT_START };
+        let progress = RunProgress { name: "t\u{1b}", turn: 1, ..at_start() };
         assert_eq!(status_line(&progress), "t\\u{1b}: turn 1");
         let notice = Some("429; retrying in 2 s (attempt 2 of 4)");
         let progress = RunProgress { turn: 3, calls: 4, tokens: Some(1820), cost: Some(0.01214), notice, ..progress };

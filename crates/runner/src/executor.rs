@@ -70,7 +70,7 @@ pub struct Options<'a> {
 }
 
 /// The progress of a live run.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct RunProgress<'a> {
     /// The name of its row.
     pub name: &'a str,

@@ -131,16 +131,7 @@ impl Live {
 
 impl ProgramRequest<'_> {
     fn tell(&self, is_over: bool) {
-        (self.on_progress)(&RunProgress {
-            name: self.row,
-            turn: 0,
-            calls: 0,
-            tokens: None,
-            cost: None,
-            notice: None,
-            starting: None,
-            is_over,
-        });
+        (self.on_progress)(&RunProgress { name: self.row, is_over, ..RunProgress::default() });
     }
 
     /// A text of the suite with its references resolved. What a recording sets goes before the environment.

@@ -10,6 +10,7 @@ use super::models::provider::{Answer, Loopback, Request};
 use super::programs::{sha256, text};
 use super::{Folder, root, skip};
 
+const CLIENT: &str = include_str!("programs/mcp_http.py");
 const TOOLS: &str = include_str!("rerun/tools.yml");
 const SUITE: &str = include_str!("rerun/suite.yml");
 
@@ -44,7 +45,8 @@ fn reply(request: &Request) -> Value {
 
 /// A folder with the suite, the agent and a recording.
 fn recorded() -> Folder {
-    let here = Folder::with(&[("s.yml", SUITE), ("tools.yml", TOOLS), ("agent.py", &source())]);
+    let here =
+        Folder::with(&[("s.yml", SUITE), ("tools.yml", TOOLS), ("agent.py", &source()), ("mcp_http.py", CLIENT)]);
     let model = model();
     let mut command = mcptest(&here, &["run", "--record", "s.yml"]);
     command.env("OPENAI_BASE_URL", model.base() + "/v1").env("OPENAI_API_KEY", "sk-test-0123456789abcdef");

@@ -488,7 +488,7 @@ fn merged_parts_of_groups_equal_the_result_of_one_process() {
         let summary: Vec<&str> = stderr(&whole).lines().skip(1).collect();
         assert_eq!(stderr(&merged).lines().skip(1).collect::<Vec<_>>(), summary);
     }
-    folder.write("odd.out", b"{\"group\":\"a\",\"runs\":2,\"carry\":{\"outcomes\":\"1\"}}\n[]\n");
+    folder.write("odd.out", b"{\"group\":\"a\",\"runs\":2,\"failures\":[],\"carry\":{\"outcomes\":\"1\"}}\n[]\n");
     let merged = folder.command(&["score", "--merge", "odd.out"]).output().unwrap();
     assert_eq!(merged.status.code(), Some(2));
     assert!(stderr(&merged).contains("byte 0: the group \"a\" carries 1 outcomes for 2 runs"), "{}", stderr(&merged));

@@ -5,35 +5,12 @@ import os
 import sys
 import time
 import urllib.error
-import urllib.request
+
+sys.dont_write_bytecode = True
+from mcp_http import Server, send  # noqa: E402
 
 SYSTEM = "You keep notes.\nBe brief."
 RETRIES = 2
-
-
-def send(url, body, headers=None):
-    all_headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
-    request = urllib.request.Request(url, json.dumps(body).encode(), {**all_headers, **(headers or {})})
-    with urllib.request.urlopen(request, timeout=30) as response:
-        return response.headers, response.read().decode()
-
-
-class Server:
-    def __init__(self, url):
-        self.url, self.session, self.count = url, {}, 0
-        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "agent", "version": "1"}}
-        self.ask("initialize", hello)
-        send(self.url, {"jsonrpc": "2.0", "method": "notifications/initialized"}, self.session)
-
-    def ask(self, method, params):
-        self.count += 1
-        body = {"jsonrpc": "2.0", "id": self.count, "method": method, "params": params}
-        headers, text = send(self.url, body, self.session)
-        if headers.get("mcp-session-id"):
-            self.session = {"mcp-session-id": headers["mcp-session-id"]}
-        if headers.get("content-type", "").startswith("text/event-stream"):
-            text = [line[5:] for line in text.splitlines() if line.startswith("data:")][-1]
-        return json.loads(text)["result"]
 
 
 def model(messages, tools):
