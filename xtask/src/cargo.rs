@@ -1,7 +1,7 @@
 //! Runs cargo the way a person does.
 //!
 //! Cargo sets variables about a package for the program it runs. A second cargo started from there would pass them on to build
-//! scripts, some of which run again whenever one of them changes: everything that depends on such a crate would be rebuilt each
+//! scripts, some of which run again whenever one of them changes: everything that depends on such crates would be rebuilt each
 //! time `cargo xtask` and a plain `cargo` take turns.
 
 use std::path::{Path, PathBuf};

@@ -60,7 +60,7 @@ const STEPS: [Step; 13] = [
 /// Which agents run and how often tests that draw their cases repeat in `full`. The defaults are for `ci`.
 const LONG: [(&str, &str); 3] = [("AGENTS", "all"), ("CRASH_KILLS", "300"), ("SAME_VERDICTS", "1000")];
 
-/// Tests with so many cases that an optimized build pays off.
+/// Tests with enough cases that an optimized build pays off.
 const LONGEST: &str = "test --profile bench -p mcptest-core -p mcptest --locked --test it -- differential merge_splits";
 const CASES: [(&str, &str); 2] = [("DIFFERENTIAL_CASES", "100000"), ("MERGE_SPLITS", "10000")];
 
@@ -109,7 +109,7 @@ fn deny(root: &Path) -> Result<(), Failure> {
     cargo::run(root, "deny check licenses bans sources", &[])
 }
 
-/// A tool that could not be installed is a note on a laptop and an error on a CI server, where nobody would read the note.
+/// A tool that could not be installed is a note on a laptop and an error on a CI server, where a note would go unread.
 fn tolerate(result: Result<(), Failure>, is_ci: bool) -> Result<(), Failure> {
     match result {
         Err(Failure::Broken(message)) if !is_ci => {

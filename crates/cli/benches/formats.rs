@@ -202,7 +202,7 @@ struct Fixture {
     values: Vec<String>,
     /// What the pieces of each trace share.
     keys: BTreeSet<String>,
-    /// Whether copies can be told apart by their keys. Otherwise what the pieces of a trace share is their file.
+    /// Whether copies have keys that differ. Otherwise the pieces of a trace share only their file.
     has_ids: bool,
     traces: usize,
 }

@@ -1,6 +1,6 @@
 //! How long a replay takes, and its reports: `cargo bench -p mcptest --bench replay`.
 //!
-//! Figures stand beside those of reading the same files, in the same run, because only the ratio means something on another
+//! Figures are next to those of reading the same files, in the same run, because only the ratio means something on another
 //! machine. What can fail is growth: ten times the recordings may not take much more than ten times as long.
 #![expect(
     clippy::print_stdout,
@@ -65,7 +65,7 @@ fn main() -> ExitCode {
     if growth > MOST_GROWTH || !is_linear || !is_light { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-/// What the page of a replay costs beside its JSON.
+/// What the page of a replay costs compared with its JSON.
 fn page(world: &World) -> bool {
     println!("\n{:>10} {:>14} {:>12} {:>12}", "replay to", "time", "memory", "size");
     let [json, html] = ["json", "html"].map(|face| {

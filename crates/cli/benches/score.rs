@@ -29,7 +29,7 @@ use serde_json::{Value, json};
 const CORPUS: usize = 200_000_000;
 /// Most processor time of a full score, in parses into values.
 const MOST_RATIO: f64 = 1.5;
-/// Most memory, whatever the size of the corpus.
+/// Most memory, regardless of the size of the corpus.
 const MOST_MEMORY: u64 = 64 << 20;
 /// Memory that a call may add while a gate over runs is on.
 const PER_CALL: u64 = 16;
@@ -201,7 +201,7 @@ struct Answer<'a> {
     content: &'a RawValue,
 }
 
-/// Does something with every line of a file, on this many threads, each of which reads a share of it.
+/// Does something with every line of a file, on this many threads, each with its share.
 fn parse(path: &Path, threads: usize, work: impl Fn(&str) + Sync) {
     let size = fs::metadata(path).unwrap().len();
     let share = size.div_ceil(threads as u64);

@@ -2,7 +2,7 @@
 //! server is executed as a command by the CI server that reads the log.
 //!
 //! Runners look for `##[name]` (GitHub Actions), `##vso[area.event]` (Azure Pipelines) and `##teamcity[name]` anywhere in
-//! a line, and for `::name::` (GitHub Actions) at its beginning, after white space. One character of such a sequence is
+//! a line, and for `::name::` (GitHub Actions) at its beginning, after white space. One character of the sequence is
 //! written as a JSON escape instead. A person can still read it, and in JSON output, where the sequence can only be inside
 //! a string, it means the same.
 

@@ -63,7 +63,7 @@ pub(crate) fn place(path: &Path) -> PathBuf {
 pub(crate) struct Wanted {
     /// Whether a file is one of them, by its name.
     pub(crate) is_meant: fn(&Path) -> bool,
-    /// Whether to skip an entry with such a name that is not a regular file. Otherwise reading it is an error.
+    /// Whether to skip an entry with this name that is not a regular file. Otherwise reading it is an error.
     pub(crate) leaves_out_pipes: bool,
     /// The message for a folder without any.
     pub(crate) none: &'static str,

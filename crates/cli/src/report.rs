@@ -190,7 +190,7 @@ fn unwritten(path: &Path, error: &io::Error) -> Failure {
     Failure::error((), message).code(Code::ReportNotWritten).hint(hint)
 }
 
-/// Rows for people, each when it comes, without totals: nothing is kept.
+/// Rows as text, printed as they arrive, without totals: nothing is kept.
 pub(crate) struct RowList(Pretty);
 
 impl RowList {

@@ -90,7 +90,7 @@ fn listen(job: impl FnOnce(&mut dyn FnMut(Option<Duration>) -> WaitResult) + Sen
     }
 }
 
-/// Whether this program was started with a signal ignored. Where the system does not say so, it counts as ignored.
+/// Whether this program was started with a signal ignored. If the system does not show it, it counts as ignored.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,6 +1,6 @@
 //! How fast a recorded world is recognized: `cargo bench -p mcptest-core --bench rerun`.
 //!
-//! The measure is parsing the requests that come, which a proxy has to do in any case: the index of the recording and the
+//! The measure is parsing the incoming requests, which a proxy must do anyway: the index of the recording and the
 //! recognition of all its requests may cost a few times as much. Only ratios can fail, because they do not depend on the machine.
 #![expect(
     clippy::print_stdout,
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// The bodies of a conversation of so many requests.
+/// The bodies of a conversation of this many requests.
 fn bodies(count: usize) -> Vec<String> {
     let mut messages: Vec<Value> = vec![json!({ "role": "system", "content": "You keep notes. ".repeat(50) })];
     let mut out = Vec::new();

@@ -77,7 +77,7 @@ pub struct Shift {
     pub new: u64,
 }
 
-/// What changed in how a test is done, apart from whether it passes.
+/// What changed in the behavior of a test, other than whether it passes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Drift {
     /// Paths that only one side took.
@@ -215,7 +215,7 @@ pub fn compare(old: &Side, new: &Side, options: &CompareOptions) -> Comparison {
         notes.extend(side.notes.iter().map(|note| format!("{name}: {note}")));
     }
     let (pairs, gone, added) = matched(old, new, &mut notes);
-    // A name tells a test apart, except where it runs on several models.
+    // A test is identified by its name, unless it runs on several models.
     let mut models: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
     for test in old.tests.iter().chain(&new.tests) {
         models.entry((&test.suite, &test.test)).or_default().insert(&test.model);
@@ -331,7 +331,7 @@ fn matched<'a>(
             both.entry(key(test)).or_default().1.push(at);
         }
         for ((suite, name, _), (olds, news)) in both {
-            // Tests of the same name match in order if both sides have as many of them, else it is unknown which is which.
+            // Tests of the same name match in order if both sides have the same number of them; otherwise they cannot be matched.
             if olds.len() == news.len() && (olds.len() == 1 || step == 0) {
                 for (found, at) in olds.into_iter().zip(news) {
                     partner[at] = Some(found);

@@ -198,7 +198,7 @@ impl Inferred {
         self.len() == 0
     }
 
-    /// Removes what a trace does not pass, and says so. `narrative` is judged only by traces with a closing message.
+    /// Removes what a trace does not pass, with a note. `narrative` is judged only by traces with a closing message.
     pub fn keep_passing(&mut self, traces: &[&Trace]) {
         let has_message = traces.iter().any(|trace| trace.final_response.is_some());
         if self.narrative.is_some() && has_message && !passes(&json!({ "narrative": {} }), traces) {

@@ -26,7 +26,7 @@ pub const SHORTEST: usize = 8;
 /// What a text that was cut ends with.
 const CUTS: [&str; 2] = ["…", "..."];
 
-/// The shortest beginning of a secret, before the sign of a cut, that is taken for what is left of it. So is the shortest
+/// The shortest beginning of a secret, before the sign of a cut, that counts as its remainder. So is the shortest
 /// end of one after a sign.
 const SHORTEST_REST: usize = 6;
 
@@ -130,7 +130,7 @@ impl Redactor {
                     shrunk += span.range.len();
                     covered = span.range.end;
                 }
-                // An end inside of a secret moves to the end of its replacement.
+                // An end inside a secret moves to the end of its replacement.
                 *end = (*end).max(covered) + grown - shrunk;
             }
             text = replaced(&text, spans, &mut |_| {});

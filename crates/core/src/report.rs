@@ -122,7 +122,7 @@ pub struct Row {
     /// Where the trace comes from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
-    /// Proof of what became of each injected fault.
+    /// The outcome of each injected fault, with proof.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub receipts: Vec<Receipt>,
     /// The run was written to a cassette and can be replayed.
@@ -134,7 +134,7 @@ pub struct Row {
     /// The run, from 1; none for a gate over runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<u64>,
-    /// Runs of its cell, where they are not as many as the suite says.
+    /// Runs of its cell, if the number differs from the suite.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<u64>,
     pub test: String,

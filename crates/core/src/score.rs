@@ -119,7 +119,7 @@ impl Scorer {
         self.rules.as_deref()
     }
 
-    /// What the lines of traces say about who judged them: the rules, or nothing if there are no gates.
+    /// The fingerprint of the gates in the lines of traces; none without gates.
     pub fn trace_rules(&self) -> Option<&str> {
         self.rules().filter(|_| self.judges)
     }
@@ -207,7 +207,7 @@ impl Scorer {
         self.judges.then_some(verdict)
     }
 
-    /// Whether a trace gets a verdict, of a group or of none. A gate over runs cannot judge a run that names no group, and says so.
+    /// Whether a trace with or without a group gets a verdict. A gate over runs reports a run without a group as unassessable.
     /// None if that depends on its tasks.
     pub fn judges_trace(&self, is_grouped: bool) -> Option<bool> {
         if !self.tasks.is_empty() {

@@ -195,7 +195,7 @@ pub struct Fault {
     pub failures: u64,
     /// The HTTP status of kind `model_error`.
     pub status: u16,
-    /// The events that kind `model_cut` lets pass.
+    /// The events that kind `model_cut` passes on.
     pub events: u64,
 }
 

@@ -52,7 +52,7 @@ pub enum Selection<'a> {
     },
 }
 
-/// What a path selects in an envelope of which parts may not have been recorded.
+/// What a path selects in an envelope that may have missing parts.
 pub(crate) enum Resolved<'a> {
     /// Everything on the way was recorded.
     Known(Selection<'a>),

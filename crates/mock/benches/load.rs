@@ -1,6 +1,6 @@
 //! Requests per second and memory under load: `cargo bench -p mcptest-mock --bench load`.
 //!
-//! Figures are printed beside those of a bare echo over the same kind of pipe or socket, because only the ratio means
+//! Figures are printed next to those of a bare echo over the same kind of pipe or socket, because only the ratio means
 //! something on another machine. What can fail is memory: 100,000 calls may not make the process grow.
 #![expect(
     clippy::print_stdout,
@@ -59,7 +59,7 @@ fn server() -> Arc<Server> {
     Arc::new(Server::new(spec, Faults::default()))
 }
 
-/// Resident memory in KiB, where the system tells it.
+/// Resident memory in KiB, where the system reports it.
 fn resident() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.parse().ok())

@@ -1,6 +1,6 @@
 //! What the model proxy costs: `cargo bench -p mcptest-runner --bench model_proxy`.
 //!
-//! Every figure is printed beside that of a direct connection in the same run. What can fail: the median that the proxy adds to
+//! Every figure is printed next to that of a direct connection in the same run. What can fail: the median that the proxy adds to
 //! the first token may not exceed a millisecond, and a stream of 100 MB may not make the process grow.
 #![expect(
     clippy::print_stdout,
@@ -204,7 +204,7 @@ async fn long_stream(address: &SocketAddr, path: &str) -> usize {
     }
 }
 
-/// The most memory that the process has had so far, in KiB, where the system tells it.
+/// The most memory that the process has had so far, in KiB, where the system reports it.
 fn most_resident() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok())

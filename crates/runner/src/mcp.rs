@@ -70,7 +70,7 @@ pub struct Observed {
     pub instructions: Option<String>,
 }
 
-/// A connection to a server. Dropping it kills a server that was started for it; [`close`](Self::close) lets it exit by itself.
+/// A connection to a server. Dropping it kills a server that was started for it; [`close`](Self::close) lets it exit on its own.
 #[derive(Debug)]
 pub struct Connection {
     server: Server,

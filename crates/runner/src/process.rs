@@ -388,7 +388,7 @@ impl Tail {
         let text = printable(&bytes);
         match text.split_once('\n') {
             Some((_, rest)) if self.cut && !rest.is_empty() => rest.trim_end().to_owned(),
-            // The mark tells the redactor that the text may begin with the end of a secret.
+            // The mark shows the redactor that the text may begin with the end of a secret.
             _ if self.cut => format!("…{}", text.trim_end()),
             _ => text.trim_end().to_owned(),
         }

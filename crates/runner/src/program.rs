@@ -199,7 +199,7 @@ impl ProgramRequest<'_> {
         let mut out = secrets::known(&self.file.suite, self.variables).values;
         out.extend(secrets::inherited(self.variables.outside, self.names));
         for (name, value) in self.program.env.iter().filter(|(name, _)| secrets::names_a_secret(name)) {
-            // One that needs the recording is no secret.
+            // One that needs the recording is not a secret.
             if let Ok(value) = self.resolve(value, &BTreeMap::new()) {
                 out.push((name.clone(), value));
             }

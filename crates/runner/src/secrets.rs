@@ -15,7 +15,7 @@ pub(crate) fn default_key_variables(provider: Provider) -> &'static [&'static st
     }
 }
 
-/// Words of the trace format. A variable with such a value is not a secret, and redacting it would break every trace.
+/// Words of the trace format. A variable with one of these values is not a secret, and redacting it would break every trace.
 const WORDS: [&str; 19] = [
     "arguments",
     "assistant",

@@ -53,7 +53,7 @@ impl TempFile {
         self.file.sync_all()?;
         match fs::hard_link(&self.path, &self.target) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(error),
-            // Not every file system supports links. Without them, checking the name first has to do.
+            // Not every file system supports links. Without them, checking the name first must suffice.
             Err(_) if fs::symlink_metadata(&self.target).is_err() => fs::rename(&self.path, &self.target),
             linked => linked,
         }

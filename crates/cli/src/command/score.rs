@@ -118,7 +118,7 @@ pub(super) fn outcome(path: Option<&Target>, pass: Option<&str>) -> Option<Outco
     path.zip(pass).map(|(path, pass)| Outcome { path: path.clone(), pass: value(pass) })
 }
 
-/// Bytes of the fingerprint: every line has it, and it tells a few gates files of one team apart.
+/// Bytes of the fingerprint: every line has it, and it only has to distinguish the gates files of one team.
 const FINGERPRINT: usize = 6;
 
 /// A fingerprint of gates and outcome, independent of the layout of their file.

@@ -1,4 +1,4 @@
-//! The details of a row, as lines that are the same in every report for people.
+//! The details of a row, as lines that are the same in every text report.
 
 use mcptest_core::diag::printable;
 use mcptest_core::eval::GateFailure;
@@ -107,7 +107,7 @@ pub(super) fn explain(row: &Row, file: &str, width: usize) -> Vec<Line> {
     out.all
 }
 
-/// Details other than checks: what became of faults, what a model advised.
+/// Details other than checks: outcomes of faults, advice of a model.
 pub(super) fn aside(row: &Row, width: usize) -> Vec<Line> {
     let mut out = Lines { all: Vec::new(), width };
     other_details(row, &mut out);

@@ -10,7 +10,7 @@ use mcptest_runner::temp_file::TempFile;
 use crate::input;
 
 /// Writes a file by renaming a temporary file next to it, so that no reader sees half a report. Nothing is written through a
-/// link: whoever created it would choose which file is replaced. In untrusted folders, no folder may be a link either.
+/// link: the person who created it would choose which file is replaced. In untrusted folders, no folder may be a link either.
 pub(super) fn write(
     path: &Path,
     trust: Trust,

@@ -1,4 +1,4 @@
-//! Tests against models, as a table for people.
+//! Tests against models, as a text table.
 
 use mcptest_core::diag::printable;
 use mcptest_core::report::{GridCell, GridLine, Report, grid};

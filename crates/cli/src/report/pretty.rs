@@ -1,4 +1,4 @@
-//! The report for people: a line per test on a model and per gate over runs, details of what did not pass, and a summary.
+//! The terminal report: a line per test on a model and per gate over runs, details of what did not pass, and a summary.
 //!
 //! A row is printed when it arrives. Only the runs of a test with several are kept until all have arrived, because they share a
 //! line.

@@ -11,7 +11,7 @@ use mcptest_runner::file::Trust;
 
 use super::paint;
 
-/// How much the report for people shows.
+/// How much the terminal report shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verbosity {
     /// What is not a pass.
@@ -22,7 +22,7 @@ pub(crate) enum Verbosity {
     Verbose,
 }
 
-/// When the report for people has colors.
+/// When the terminal report has colors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
     /// On a terminal, unless `NO_COLOR` is set

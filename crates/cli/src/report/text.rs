@@ -1,4 +1,4 @@
-//! Text for people: control characters shown, long texts cut, lines wrapped.
+//! Text in reports: control characters shown, long texts cut, lines wrapped.
 
 use mcptest_core::diag::printable;
 use mcptest_core::json;

@@ -81,7 +81,7 @@ fn marked(words: &[&str]) -> String {
     words.join("|\n") + "|\n"
 }
 
-/// Makes such a program, which writes into `reported` of the folder.
+/// Makes a program that writes into `reported` of the folder.
 fn witness(here: &Folder, path: &str, reported: &str) {
     use std::os::unix::fs::PermissionsExt;
     here.write(path, format!("{WITNESS} > '{}'\n", here.0.join(reported).display()).as_bytes());
@@ -189,7 +189,7 @@ fn a_folder_for_reports_that_is_none_is_refused() {
     }
 }
 
-/// Traces of which the second lacks a call.
+/// Two traces; the second lacks a call.
 const TRACES: &str = r#"{"id":"a","tool_calls":[{"name":"find"}],"tool_results":[null],"final_response":"Found."}
 {"id":"b","tool_calls":[],"tool_results":[],"final_response":"Found."}
 "#;

@@ -262,7 +262,7 @@ impl<'a> World<'a> {
         assert_eq!(model.requests().len(), asked, "a rerun asks no model");
     }
 
-    /// The output of a recording that has to end, with all that it started.
+    /// The output of a recording, which must end with all processes it started.
     #[track_caller]
     fn finish(&self, command: Command) -> Output {
         let output = finish(command);

@@ -40,14 +40,14 @@ fn here() -> Folder {
 /// Where the cassettes of the suite lie.
 const AT: &str = "t/cassettes/s";
 
-/// Records a run, as the suite stands now.
+/// Records a run of the suite in its current state.
 fn record(here: &Folder, (test, model, run): (&str, &str, u64), trace: &Value) -> PathBuf {
     let path = here.0.join("t/s.yml");
     let source = Source::new("s.yml", std::fs::read_to_string(&path).unwrap());
     let suite = suite::load(&source, &Variables { suite_dir: "t", outside: &|_| None });
     let trust = mcptest_runner::file::Trust::Trusted;
     let file = SuiteFile::new("s.yml".to_owned(), path.clone(), suite.value.unwrap(), trust);
-    // A test that is gone was asked what the first one is.
+    // A removed test had the prompt of the first one.
     let agents = &file.suite.agents;
     let asked = agents.iter().find(|agent| agent.name == test).unwrap_or(&agents[0]);
     let cassette = Cassette {
@@ -67,7 +67,7 @@ fn record(here: &Folder, (test, model, run): (&str, &str, u64), trace: &Value) -
     folder.path(test, model, run)
 }
 
-/// Records a run of which nothing is known.
+/// Records a run with nothing known about it.
 fn record_any(here: &Folder, test: &str, model: &str, run: u64) {
     record(here, (test, model, run), &json!({}));
 }
@@ -684,7 +684,7 @@ fn a_cassette_of_the_first_version_replays_with_a_note() {
         &format!("accepted {at}/2.json: reports say `edited` until it is re-recorded\n"),
         "",
     );
-    // One run of two was accepted, and the line of both says so.
+    // One of two runs was accepted, and the line for both shows it.
     let reported = "t/s.yml\n✓ PASS      cancels  replayed, 1 edited  2/2 runs pass; path of all 2 runs: no call\n\
                 note: 1 recording was edited after recording and accepted with `mcptest cassette accept`\n\
                 note: 1 recording is in format version 1, which does not detect edits; `--record` writes version 2\n\n\

@@ -1,4 +1,4 @@
-//! The log of a CI server: nothing that any command prints is a command to it, whoever wrote the text.
+//! The log of a CI server: nothing that mcptest prints is a command to it, regardless of who wrote the text.
 
 #[path = "../../src/console/runners.rs"]
 mod runners;

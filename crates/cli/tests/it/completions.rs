@@ -73,7 +73,7 @@ fn closed_lists_are_completed_and_wrong_words_are_refused_as_before() {
     }
     for shell in SHELLS {
         let text = script(shell);
-        // Not every shell completes what stands without an option.
+        // Not every shell completes positional arguments.
         let words = if ["bash", "zsh"].contains(&shell) { &["golden_path", "scripted"][..] } else { &[] };
         for word in words {
             assert!(text.contains(word), "{shell} does not offer {word}");

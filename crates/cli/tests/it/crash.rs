@@ -1,5 +1,5 @@
 //! Programs that are killed or stopped at any moment, or several of them at once: files are the old ones or the new ones, and
-//! whatever comes next works.
+//! the next command works.
 
 pub(crate) mod kills;
 mod steps;
@@ -66,13 +66,13 @@ fn seed() -> u64 {
     seed
 }
 
-/// How many recorders are killed in each of two folders: a handful, or as many as `CRASH_KILLS` says.
+/// How many recorders are killed in each of two folders: a handful, or `CRASH_KILLS`.
 #[expect(clippy::disallowed_methods, reason = "a switch for the long run")]
 fn kills() -> u32 {
     std::env::var("CRASH_KILLS").ok().map_or(9, |count| count.parse().unwrap())
 }
 
-/// Starts a command whose output nobody reads.
+/// Starts a command and does not read its output.
 fn start(here: &Folder, line: &[&str]) -> Child {
     here.command(line).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
@@ -180,7 +180,7 @@ fn a_killed_prune_removes_complete_files_and_the_next_one_continues() {
         let left = fs::read_dir(&at).unwrap().count();
         assert!((3..=120).contains(&left), "{left}");
         parts += usize::from((4..120).contains(&left));
-        // Only what no test uses is gone.
+        // Only what no test uses was removed.
         works(&here, &["run", "suite.yml"]);
     }
     works(&here, &["cassette", "prune", "suite.yml", "--yes"]);
@@ -223,7 +223,7 @@ fn of_two_recorders_one_records_and_the_other_is_refused() {
         let here = world();
         works(&here, &["run", "suite.yml", "--record"]);
         let before = recordings(&here);
-        // The first one holds the folder until its server, which waits for a file, lets it go on.
+        // The first one locks the folder until its server gets the file it waits for.
         let slow = SUITE.replace(
             "[mcptest, mock,",
             "[sh, -c, \"i=0; while [ ! -e $0/go ] && [ $i -lt 1000 ]; do sleep 0.02; i=$((i+1)); done; exec \\\"$1\\\" mock \

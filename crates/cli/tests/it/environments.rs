@@ -68,7 +68,7 @@ struct Printed {
     reports: Vec<(&'static str, Vec<u8>)>,
 }
 
-/// Runs a line where it stands, with one reporter on standard output and all others in files.
+/// Runs a command line in its folder, with one reporter on standard output and all others in files.
 fn printed(at: &Path, line: &[&str], random: &mut Random, is_plain: bool) -> Printed {
     let on_stdout = REPORTERS[random.below(REPORTERS.len())];
     let out = at.join("out");

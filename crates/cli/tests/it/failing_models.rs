@@ -122,7 +122,7 @@ fn runs_at_the_same_time_do_not_end_a_budget_that_would_do_one_after_the_other()
         (200, says("Done.", "stop"))
     });
     let here = world(port, DONE);
-    // Each question may come to about 1,100 tokens, and comes to 15.
+    // Each request may take about 1,100 tokens, and takes 15.
     let line = ["run", "--live", "suite.yml", "--runs", "12", "--jobs", "4", "--max-tokens-total", "2500"];
     let (code, rows, _) = reported(&here.command(&line).output().unwrap());
     assert_eq!((code, rows.last().map(String::as_str)), (Some(0), Some("1 test, 12 runs: 1 passed")), "{rows:?}");

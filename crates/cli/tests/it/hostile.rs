@@ -125,7 +125,7 @@ struct Finished {
     stderr: Vec<u8>,
 }
 
-/// Runs every row, several at a time, and tells everything that is not as it should be.
+/// Runs every row, several at a time, and reports every difference from what is expected.
 #[track_caller]
 fn check(rows: Vec<Row>) {
     let only: BTreeSet<&str> = rows.iter().map(|row| row.mode).collect();

@@ -1,4 +1,4 @@
-//! `mcptest run` on models that answer with whatever does harm, over each of the four interfaces. What they do is evidence or
+//! `mcptest run` on models that give harmful answers, over each of the four interfaces. What they do is evidence or
 //! an error of their run, reported with the name of the model and its address; nothing of it acts on a terminal, a recording gives
 //! the same rows again, and the other test passes.
 #![expect(clippy::disallowed_methods, reason = "a test that waits for a program knows the time")]
@@ -38,7 +38,7 @@ const MEMORY: u64 = 200 * 1024;
 struct Scene {
     here: Folder,
     server: Loopback,
-    /// The most memory that the recording took, in KiB, where the system tells.
+    /// The most memory that the recording took, in KiB, where the system reports it.
     peak: Option<u64>,
     output: Output,
     report: Value,
@@ -301,7 +301,7 @@ fn body_of(dialect: Dialect, reply: &Reply<'_>) -> String {
     }
 }
 
-/// Waits for a program that has to end by itself, and gives the most memory it took, in KiB, where the system tells.
+/// Waits for a program that must end on its own. Returns the most memory it took, in KiB, where the system reports it.
 #[track_caller]
 fn measured(mut child: Child) -> (Output, Option<u64>) {
     let readers = [

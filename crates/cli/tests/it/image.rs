@@ -23,7 +23,7 @@ fn copied(text: &str) -> BTreeSet<String> {
     copies.flat_map(|words| words[..words.len() - 1].to_vec()).collect()
 }
 
-/// The value of a key that stands on a line of its own in the manifest of the workspace.
+/// The value of a key on its own line in the workspace manifest.
 fn manifest(key: &str) -> String {
     let text = read("Cargo.toml");
     let mut lines = text.lines().filter_map(|line| line.strip_prefix(key)?.strip_prefix(" = "));

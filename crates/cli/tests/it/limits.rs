@@ -2,7 +2,7 @@
 //! reason, and one signal ends what would take longer.
 //!
 //! The limit on processes counts everything that a user runs and does not hold for root, so these tests run as a user of their
-//! own, which takes root. Elsewhere they are skipped, and say so.
+//! own, which takes root. Elsewhere they are skipped with a note.
 #![expect(clippy::disallowed_methods, reason = "a test that waits for a program knows the time")]
 
 use std::fs::{self, Permissions};
@@ -242,7 +242,7 @@ fn one_signal_ends_a_run_whose_output_is_not_read() {
     assert_eq!((code, err.as_str()), (Some(2), "error[run-stopped]: stopped: the runs did not end in time\n"));
 }
 
-/// Exit code, stdout and stderr of a program that must end although nobody reads its output.
+/// Exit code, stdout and stderr of a program that must end although its output is not read.
 #[track_caller]
 fn ended(mut child: Child) -> (Option<i32>, String, String) {
     let begun = Instant::now();

@@ -68,7 +68,7 @@ fn watch(mut child: Child, each: &mut dyn FnMut()) -> (Output, Held) {
 }
 
 fn start(mut command: Command) -> Child {
-    // Short enough for a pipe that nobody reads meanwhile.
+    // Short enough for a pipe that is not read in the meantime.
     command.args(["-q"]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 

@@ -156,7 +156,7 @@ impl Random {
     }
 }
 
-/// Reports a test that lacks something from a registry. On a CI server, where nobody would read the note, the test fails.
+/// Reports a test that lacks something from a registry. On a CI server, where a note would go unread, the test fails.
 #[expect(clippy::disallowed_methods, reason = "CI servers say in a variable that they are one")]
 #[track_caller]
 fn skip(why: &str) {

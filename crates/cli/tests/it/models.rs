@@ -32,7 +32,7 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(90);
 /// The closing message of the conversation; no verb in it claims an action.
 const LAST: &str = "Invoice 7 is about rain. The bank is closed.";
 
-/// A server with three tools, one of which fails.
+/// A server with three tools. One of them fails.
 pub(crate) const TOOLS: &str = r#"
 mock_server:
   name: desk
@@ -80,7 +80,7 @@ pub(crate) fn world(suite: &str) -> Folder {
     Folder::with(&[("suite.yml", suite), ("tools.yml", TOOLS)])
 }
 
-/// Runs a command that has to end by itself.
+/// Runs a command that must end on its own.
 #[track_caller]
 pub(crate) fn finish(mut command: Command) -> Output {
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -1,5 +1,5 @@
 //! Names and paths that mean harm: nothing is written but below the cassettes of a suite, nothing is read that a recording
-//! names, and what is no plain file is refused at once.
+//! names, and anything that is not a regular file is rejected at once.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,7 +19,7 @@ use super::{Folder, check};
 
 const AT: &str = "cassettes/suite/t/demo/1.json";
 
-/// Runs a command that has to end by itself within half a minute, in an address space of 4 GB.
+/// Runs a command that must end on its own within half a minute, in an address space of 4 GB.
 #[track_caller]
 fn bounded(here: &Folder, line: &[&str]) -> Output {
     let mut command = Command::new("sh");
@@ -45,7 +45,7 @@ fn pipe(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
-/// The paths of everything that is no folder, below a folder; links are not followed.
+/// The paths of all files below a folder; links are not followed.
 fn files(folder: &Path) -> BTreeSet<String> {
     let mut out = BTreeSet::new();
     let mut pending = vec![folder.to_owned()];
@@ -62,7 +62,7 @@ fn files(folder: &Path) -> BTreeSet<String> {
     out
 }
 
-/// Names that mean harm, each of which somebody could give to a test, a model or a fault.
+/// Hostile names of tests, models and faults.
 fn names() -> Vec<String> {
     let mut names: Vec<String> = [
         "../../x",
@@ -315,7 +315,7 @@ fn only_regular_files_are_read() {
         reported(&["report", "odd"], &format!("odd: {}", refusal(1 << 30)));
         reported(&["run", "suite.yml", "--compare", "odd"], &format!("odd: {}", refusal(1 << 30)));
         reported(&["cassette", "show", "odd"], &format!("odd: {}", refusal(256 << 20)));
-        // What others wrote has no limit, and a record that is none is seen at once.
+        // Traces have no size limit, and a file that is not a record is rejected at once.
         let record = if why.is_empty() {
             "byte 0: a record is an object or a list, found byte 0x00".to_owned()
         } else {

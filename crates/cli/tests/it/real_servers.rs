@@ -192,7 +192,7 @@ agents:
     assert_eq!(message, [text("of the right"), text("of the left")]);
     assert_eq!(observed(cassette, "left"), observed(cassette, "right"));
 
-    // Without `server:` nobody knows which is meant: the run is an error, the servers end, the recording stays as it was.
+    // Without `server:` the tool is ambiguous: the run is an error, the servers end, the recording stays as it was.
     let script = std::fs::read_to_string(real.here.0.join("script.yml")).unwrap();
     real.here.write("script.yml", script.replace(" server: right,", "").as_bytes());
     let stdout = "\
@@ -248,7 +248,7 @@ fn a_server_of_the_era_without_handshake_is_recorded_like_any_other() {
     let cassette = &real.passes("expect, trajectory");
     assert_eq!(calls(cassette), [("convert_time", "time"), ("convert_time", "time"), ("set_time", "")]);
     let mut results = results(cassette);
-    // The text says the same as the structure. Both tell today's date, and nothing else that varies.
+    // The text equals the structured content. Both have today's date, and nothing else varies.
     let converted = &mut results[0];
     let message: Value = serde_json::from_str(converted["content"][0]["text"].as_str().unwrap()).unwrap();
     assert_eq!(message, converted["structured_content"]);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::examples::{NOT_RECORDED, SUITES};
 use super::{Folder, root};
 
-/// A server with three tools, one of which fails.
+/// A server with three tools. One of them fails.
 const TOOLS: &str = r#"
 mock_server:
   name: desk
@@ -339,7 +339,7 @@ fn a_cassette_that_is_missing_stale_cut_or_of_another_version_is_reported_with_t
 #[test]
 fn a_folder_that_cannot_be_written_and_a_second_recorder_are_refused_and_nothing_is_lost() {
     let here = world(&test(CALLED), &script(&format!("{SEARCH}, {{ text: done }}")));
-    // A file stands where the folder should be, which also stops the superuser.
+    // There is a file where the folder should be, which also stops the superuser.
     here.write("cassettes", b"");
     let (code, reported) = report(&here, &["--record"]);
     assert_eq!((code, &*reason(&reported)), (2, "cassettes/suite: cannot be created: Not a directory (os error 20)"));

@@ -69,7 +69,7 @@ fn a_saved_run_is_reported_again_byte_for_byte() {
     let ran = all_faces(&here, "ran", &["run", "suite.yml", "broken.yml", "--label", "commit=1a2b3c4"]);
     assert_eq!(ran.status.code(), Some(2));
     let again = all_faces(&here, "again", &["report", "ran/json"]);
-    // Making a report of a run that failed is no failure.
+    // Reporting a failed run is not a failure.
     check(&again, 0, &String::from_utf8(ran.stdout).unwrap(), "");
     for face in FACES {
         let (ran, again) = (read(&here.0.join("ran").join(face)), read(&here.0.join("again").join(face)));
@@ -81,7 +81,7 @@ fn a_saved_run_is_reported_again_byte_for_byte() {
         let output = here.command(&["report", "-", "--reporter", face]).stdin(piped).output().unwrap();
         check(&output, 0, &read(&here.0.join("ran").join(face)), "");
     }
-    // How much is shown is up to whoever reads.
+    // The reader chooses how much is shown.
     let verbose = here.command(&["run", "suite.yml", "broken.yml", "-v"]).output().unwrap();
     let again = here.command(&["report", "ran/json", "-v"]).output().unwrap();
     check(&again, 0, &String::from_utf8(verbose.stdout).unwrap(), "");

@@ -263,7 +263,7 @@ fn a_rerun_works_without_any_interface_but_loopback() {
     }
 }
 
-/// Aborts whoever connects to another host, and writes its address down.
+/// Aborts a process that connects to another host, and logs the address.
 #[cfg(target_os = "linux")]
 #[test]
 fn no_process_of_a_rerun_connects_to_another_host() {

@@ -1,7 +1,7 @@
-//! The same record has the same verdict, whatever is printed: lines or none, any reporter, on standard output or in a file.
-//! And it can be read or not, whatever the gates look at.
+//! The same record has the same verdict with every output: lines or none, any reporter, on standard output or in a file.
+//! Whether it can be read does not depend on the gates.
 //!
-//! `SAME_VERDICTS=5000` tries as many records.
+//! `SAME_VERDICTS=5000` tries that many records.
 
 use std::process::ExitCode;
 

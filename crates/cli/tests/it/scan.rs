@@ -72,7 +72,7 @@ fn secrets_are_reported_by_file_place_and_placeholder() {
         check(&here, &[meant], 1, &found, "");
     }
     check(&here, &["t", "t/s.yml", AT], 1, &found, "");
-    // A file by itself has no suite that tells of variables.
+    // A file on its own has no suite that names variables.
     let shape = format!("{AT}\n  /trace/final_response: {}\n\n1 secret in 1 of 1 file\n{HINT}", placeholder());
     check(&here, &[AT], 1, &shape, "");
 }
@@ -125,7 +125,7 @@ fn unreadable_files_are_errors_and_the_rest_is_searched() {
         "error[no-such-file]: t/gone.json: no such file or folder\nhint: paths are relative to the current folder\n";
     let found = format!("{AT}\n  /a: {}\n\n1 secret in 1 of 2 files\n{HINT}", placeholder());
     check(&here, &["t/gone.json", AT], 2, &found, missing);
-    // Neither a pipe nor what is packed is taken for a file without secrets.
+    // A pipe or an archive is not reported as free of secrets.
     assert!(std::process::Command::new("mkfifo").arg(here.0.join("pipe.json")).status().unwrap().success());
     here.write("packed.json", b"\x1f\x8b\x08\0");
     here.write("wide.json", b"\xff\xfe{\0}\0");

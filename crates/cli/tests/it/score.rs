@@ -16,7 +16,7 @@ const MEASURED: &str = "note: metrics only; --gates FILE adds verdicts, with gat
 const GOOD: &str = r#"{"id":"good","tool_calls":[{"name":"search","server":"web","args":{"q":"rain"}}],"tool_results":[{"is_error":false,"content":[{"type":"text","text":"wet"}]}],"final_response":"It rains."}"#;
 /// A trace that never searches and says it sent something.
 const LYING: &str = r#"{"id":"lying","tool_calls":[],"tool_results":[],"final_response":"I sent the email."}"#;
-/// A trace of which only the closing message is known.
+/// A trace with only the closing message.
 const BLIND: &str = r#"{"id":"blind","conversation":{"turns":[{"role":"assistant","content":"Done."}]}}"#;
 
 const GATES: &str = "trajectory: { calls: [{ name: search }] }\nnarrative: {}\n";

@@ -1,5 +1,5 @@
 //! Inputs of `mcptest score` that are not plain lines: archives of Inspect, sessions in several files, broken sessions, and
-//! spans that nobody understands.
+//! spans that are not understood.
 
 use std::io::{BufRead as _, Write};
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! `mcptest serve-json` as a process: a reply per request, in order, whatever the requests are.
+//! `mcptest serve-json` as a process: a reply per request, in order, for any requests.
 
 use std::io::Write as _;
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! Tasks in gates files, group keys from file names, and the report for people.
+//! Tasks in gates files, group keys from file names, and the terminal report.
 
 use serde_json::{Value, json};
 

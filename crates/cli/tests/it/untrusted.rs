@@ -1,5 +1,5 @@
 //! Suites of strangers: with `--untrusted` nothing is started, reached, read or reported that a pull request from a fork may point
-//! at, and what was recorded is judged all the same. The traps here would tell.
+//! at, and recordings are judged as usual. The traps here detect any violation.
 
 use std::fs;
 use std::net::TcpListener;

@@ -127,7 +127,7 @@ fn reports_and_init_beyond_the_file_size_limit_keep_existing_files() {
 fn a_full_disk_is_an_error_that_names_the_file_and_the_old_recording_stays() {
     let here = world();
     fs::create_dir(here.0.join("disk")).unwrap();
-    // Everything is looked at in there, because the disk is gone with the shell that mounted it.
+    // Everything is checked inside, because the disk disappears with the shell that mounted it.
     let line = "\
         mount -t tmpfs -o size=128k none disk && cp *.yml disk && cd disk && \"$0\" run suite.yml --record > /dev/null || exit 9
         dd if=/dev/zero of=fill bs=1k 2> /dev/null; dd if=/dev/zero of=fill bs=1 seek=$(stat -c %s fill) 2> /dev/null

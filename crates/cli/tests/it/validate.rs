@@ -1,4 +1,4 @@
-//! `mcptest validate`: files good and bad, one and many, for people and for tools.
+//! `mcptest validate`: valid and invalid files, one and many, as text and as JSON.
 
 use super::{Folder, check};
 

@@ -28,7 +28,7 @@ pub struct TestRuns {
     pub gates: BTreeMap<String, RowVerdict>,
     /// The model; empty where the source does not say.
     pub model: String,
-    /// The distinct paths that runs took, as they were first met.
+    /// The distinct paths that runs took, in the order of their first run.
     pub paths: Vec<String>,
     /// A digest of what its runs were judged by; none where the source does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,7 +52,7 @@ pub struct RunFacts {
     pub calls: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// What tells it apart from the other runs of the test.
+    /// What distinguishes it from the other runs of the test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -94,7 +94,7 @@ impl TestRuns {
         self.runs.push(run);
     }
 
-    /// Takes in a run of which no more is known than the names of the tools it called.
+    /// Adds a run of which only the names of the called tools are known.
     pub fn add_calls(&mut self, id: Option<String>, passed: Option<bool>, calls: Option<&[&str]>) {
         let path =
             calls.map(|calls| if calls.is_empty() { self.path("no call") } else { self.path(&calls.join(" > ")) });

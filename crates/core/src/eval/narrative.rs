@@ -93,7 +93,7 @@ impl Default for NarrativeParams {
     }
 }
 
-/// A claim and what became of it.
+/// A claim and its verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ClaimResult {
     /// `verb_noun`.

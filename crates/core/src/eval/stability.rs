@@ -205,7 +205,7 @@ impl StabilityGate {
         self.judge(metrics, line, measured.into_iter().map(Session::from).collect())
     }
 
-    /// The same for runs of which only digests were kept. `weakest` has the score of each run that has one.
+    /// The same for runs that are kept as digests only. `weakest` has the score of each run that has one.
     pub(crate) fn evaluate_digests<'a>(
         &self,
         sessions: &SessionFold,

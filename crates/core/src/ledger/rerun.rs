@@ -33,7 +33,7 @@ pub struct Rerun {
     world: RecordedRequests,
     /// Requests that have not come, by key, in recorded order.
     left: BTreeMap<String, VecDeque<usize>>,
-    /// Those of them that have to come, by the entry that ended them.
+    /// The required ones, by the entry that ended them.
     required: BTreeSet<(u64, usize)>,
     /// Requests that came, in the order in which they were answered.
     came: Vec<usize>,
@@ -73,7 +73,7 @@ pub enum Step<'r> {
     /// Answer it.
     Model(ModelAnswer<'r>),
     Mcp(&'r McpReply),
-    /// Others have to come first. They may be on their way.
+    /// Others must come first. They may be on their way.
     Early,
     /// It was not recorded, or the program has diverged before.
     Diverged,
@@ -217,7 +217,7 @@ impl Rerun {
         }
     }
 
-    /// What has to come before a request did not come.
+    /// A required earlier request did not come.
     pub fn give_up(&mut self, asked: &RerunRequest) {
         let Some(&(_, first)) = self.required.first() else { return };
         let came = self.left.get(&asked.key).and_then(|left| left.front()).map(|at| self.name(*at));

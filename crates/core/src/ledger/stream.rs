@@ -100,7 +100,7 @@ impl Response {
     }
 }
 
-/// Whether the program has to fetch the reply later.
+/// Whether the program must fetch the reply later.
 fn is_pending(body: &Value) -> bool {
     matches!(body.get("status").and_then(Value::as_str), Some("queued" | "in_progress"))
 }

@@ -1,4 +1,4 @@
-//! Matchers on values of which parts were not recorded.
+//! Matchers on values with missing parts.
 //!
 //! A matcher is decided when it has the same result regardless of the missing parts. What was recorded may decide
 //! alone: an item that is there proves `contains`, regardless of the rest of the list.
@@ -43,7 +43,7 @@ impl From<Option<bool>> for Decision {
 }
 
 impl Matcher {
-    /// Judges a value of which parts may be missing. The recorded parts nest no deeper than a matcher goes.
+    /// Judges a value that may have missing parts. The recorded parts nest no deeper than a matcher goes.
     pub(crate) fn decide(&self, value: &Partial<'_>) -> Decision {
         match (self, value) {
             (Self::Not(inner), _) => match inner.decide(value) {
@@ -118,7 +118,7 @@ fn equals(expected: &Value, value: &Partial<'_>) -> Option<bool> {
             both(want.iter().zip(items).map(|(want, item)| equals(want, item)))
         }
         (Value::Array(want), Partial::List { items, is_open: true }) => {
-            // What was recorded has to come in this order, with anything in between.
+            // The recorded items must come in this order, with anything in between.
             let mut rest = want.iter();
             let may_come = |item| rest.any(|want| equals(want, item) != Some(false));
             if items.iter().all(may_come) { None } else { Some(false) }

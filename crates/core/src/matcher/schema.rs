@@ -126,7 +126,7 @@ pub(super) fn subschema(source: &Value, dialect: Option<&Value>) -> Option<Valid
     options().should_ignore_unknown_formats(false).with_pattern_options(PatternOptions::regex()).build(&source).ok()
 }
 
-/// Whether a schema names another one. A constant that looks like it does is taken for it.
+/// Whether a schema names another one. A constant that looks like a reference counts as one.
 fn refers(source: &Value) -> bool {
     match source {
         Value::Object(map) => map.iter().any(|(key, value)| key.ends_with("Ref") || key == "$ref" || refers(value)),

@@ -142,7 +142,7 @@ fn candidates(
     out
 }
 
-/// Whether a test cannot take a candidate, because it has such a gate. `reliability` is replaced by a stricter one.
+/// Whether a test cannot take a candidate, because it already has this gate. `reliability` is replaced by a stricter one.
 fn has_gate_of(candidate: &Value, gates: &Gates) -> bool {
     let has = |kind: GateKind| candidate.get(kind.name()).is_some();
     (has(GateKind::Trajectory) && gates.trajectory.is_some())
@@ -168,7 +168,7 @@ fn calls(trace: &Trace, operator: Operator, place: &Place, edit: &Edit) -> Vec<V
     let calls = trace.tool_calls.as_deref().unwrap_or(&[]);
     let at = place.at;
     let mut out = Vec::new();
-    // Inserted after the last call there is none.
+    // After the last call there is no next one.
     let call = calls.get(at).or(calls.last());
     let count = |is: &dyn Fn(usize, &ToolCall) -> bool| (0..).zip(calls).filter(|(at, call)| is(*at, call)).count();
     let name_of = |at: usize| calls.get(at).map_or("", |call| call.name.as_str());

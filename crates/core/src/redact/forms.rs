@@ -82,7 +82,7 @@ fn percent(text: &str) -> String {
     })
 }
 
-/// What is common to all base64 with these bytes inside of it: one text for each alignment to groups of three bytes. The
+/// What all base64 that contains these bytes has in common: one text for each alignment to groups of three bytes. The
 /// characters at either end that also depend on adjacent bytes are omitted; they encode less than a byte.
 fn base64_inside(bytes: &[u8]) -> Vec<String> {
     let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! A text with its escapes undone: JSON inside of text, and percent-encoding. Each view knows where its bytes are in the
+//! A text with its escapes undone: JSON inside text, and percent-encoding. Each view knows where its bytes are in the
 //! text itself, so that what is found in a view can be replaced there.
 
 use std::ops::Range;

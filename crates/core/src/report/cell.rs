@@ -1,4 +1,4 @@
-//! The rows of one cell: its runs, what became of their faults, and the gates over all of them.
+//! The rows of one cell: its runs, the outcomes of their faults, and the gates over all of them.
 
 use serde_json::Value;
 
@@ -124,7 +124,7 @@ impl Cell<'_> {
             }
         }
         if self.settles().is_some_and(|rule| rule.settled(&outcomes).is_some()) {
-            // The suite says no number, so this is as many as it says.
+            // The suite sets no number, so no number is reported.
             for row in &mut rows {
                 row.runs = None;
             }

@@ -29,7 +29,7 @@ pub enum ReportError {
     /// It has a version that this program does not read.
     #[error("is a saved report of version {0}, and this program reads version {FORMAT}")]
     Version(u64),
-    /// A part of it is not what it has to be.
+    /// A part of it is invalid.
     #[error("line {line}, column {column}: {message}")]
     Broken {
         /// Line, from 1.
@@ -325,7 +325,7 @@ impl<'a> Reader<'a> {
         let text = raw.get();
         let read = Trace::from_json(text);
         let mut trace = read.map_err(|error| self.broken(raw, error.line, error.column, &error.message))?;
-        // Readers of recordings take the last message for the answer where there is none; this trace was read before.
+        // Readers of recordings use the last message if there is no answer; this trace was already read.
         if trace.conversation.turns.is_some() && !has_answer(text) {
             trace.final_response = None;
         }

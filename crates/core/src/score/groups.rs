@@ -55,7 +55,7 @@ pub(super) struct Kept {
     pub(super) calls: Option<Vec<Call>>,
 }
 
-/// All groups, in the order they were first met.
+/// All groups, in the order of their first run.
 #[derive(Debug, Default)]
 pub struct Groups {
     /// Numbers of the groups by their names.
@@ -147,7 +147,7 @@ impl Groups {
         group.runs += 1;
     }
 
-    /// The line of every group, in the order they were first met.
+    /// The line of every group, in the order of their first run.
     pub fn lines<'a>(&'a self, scorer: &'a Scorer) -> Lines<'a> {
         let mut names: Vec<&str> = vec![""; self.all.len()];
         for (name, at) in &self.names {

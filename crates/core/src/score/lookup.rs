@@ -21,7 +21,7 @@ pub fn find(text: &str, path: &Target) -> Result<Option<Value>, DuplicateKey> {
                 Some(found) => at = found,
                 None => return Ok(None),
             },
-            // A list that is counted from its end or gathered has to be read whole.
+            // A list that is indexed from its end or collected must be read completely.
             Step::Index(_) | Step::Every => {
                 let Ok(value) = serde_json::from_str::<Value>(at) else { return Ok(None) };
                 // The value would keep one of two duplicate keys.

@@ -21,7 +21,7 @@ pub(super) struct Tasks {
     when: Vec<Vec<(usize, Matcher)>>,
     /// Tasks by the key and the canonical value of one of their conditions.
     by_value: BTreeMap<(usize, String), Vec<usize>>,
-    /// Tasks without such a condition.
+    /// Tasks without an `exact` condition.
     others: Vec<usize>,
 }
 

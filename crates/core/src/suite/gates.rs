@@ -63,7 +63,7 @@ impl Lower<'_> {
         result.map_err(|problems| self.diagnostics.problems(block, problems)).ok()
     }
 
-    /// Reports a tool name with the prefix of a server: no call is recorded under such a name.
+    /// Reports a tool name with the prefix of a server: no call is recorded under that name.
     pub(super) fn reject_server_prefix(
         &mut self,
         node: Option<&Node>,

@@ -196,7 +196,7 @@ impl Preset {
         PRESETS.iter().find(|preset| preset.name == name)
     }
 
-    /// The program that the preset stands for.
+    /// The program that the preset defines.
     pub fn program(&'static self, has_workspace: bool) -> Program {
         let lines = |lines: &'static [Line]| {
             let is_used = move |line: &&Line| match line.when {

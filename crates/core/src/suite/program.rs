@@ -89,7 +89,7 @@ impl fmt::Display for Input {
 }
 
 words! {
-    /// Whether the model requests of a program have to be seen.
+    /// Whether the model requests of a program must pass the proxy.
     ModelSide {
         /// A run whose model was not seen is an error.
         Required = "required",

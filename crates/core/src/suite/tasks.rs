@@ -25,7 +25,7 @@ pub struct GateFile {
     pub gates: Gates,
     /// In the order written.
     pub tasks: Vec<Task>,
-    /// The file as a value, its variables replaced: equal for files with the same checks, whatever their layout.
+    /// The file as a value, its variables replaced: equal for files with the same checks, regardless of layout.
     pub content: Value,
 }
 

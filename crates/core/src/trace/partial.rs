@@ -1,4 +1,4 @@
-//! An envelope of which parts were not recorded: which absent parts are unknown, and which are known not to be there.
+//! An envelope with missing parts: which absent parts are unknown, and which are known not to be there.
 //!
 //! Most absent keys are unknown. A few are part of the format when they are absent: a call without a `caller` was made
 //! by the model, one without an `id` got none from its provider, one without a `witness` was not recorded from two sides, a
@@ -94,7 +94,7 @@ impl Part {
 
 const NOT_RECORDED: &str = "was not recorded";
 
-/// A value of which parts may not have been recorded.
+/// A value that may have missing parts.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Partial<'a> {
     /// Recorded completely.

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Does something that has to be done long before this time is over, on a machine that is busy with other things.
+/// Runs something that must end long before this time, even on a busy machine.
 #[track_caller]
 pub(crate) fn within<T>(limit: Duration, what: &str, work: impl FnOnce() -> T) -> T {
     let started = Instant::now();

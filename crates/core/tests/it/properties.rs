@@ -330,7 +330,7 @@ proptest! {
     }
 }
 
-/// A call of which any part but the turn may be unrecorded.
+/// A call in which any part except the turn may be missing.
 fn any_partial_call() -> impl Strategy<Value = Call> {
     (any_call(), proptest::bool::weighted(0.3), proptest::bool::weighted(0.2), proptest::bool::weighted(0.2)).prop_map(
         |(call, no_args, no_server, no_result)| Call {
@@ -532,7 +532,7 @@ fn every_gate(trace: &Trace, other: &Trace) -> Vec<(GateKind, Verdict, Metrics, 
     out
 }
 
-/// Every metric is listed and in its range; a verdict that is no pass has a reason.
+/// Every metric is listed and in its range; a verdict other than pass has a reason.
 fn in_range(kind: GateKind, verdict: Verdict, metrics: &Metrics) {
     for (name, value) in metrics.object().as_object().unwrap() {
         let listed = kind.info().metrics.iter().find(|metric| metric.name == name);
@@ -612,7 +612,7 @@ proptest! {
 
     #[test]
     fn an_envelope_read_from_its_text_is_the_one_read_from_its_value(mut envelope in any_envelope(), odd in any_json(), at in 0..12_usize) {
-        // Something in one place may be of any kind, so that good and bad envelopes are both met.
+        // One place can have any type, so that both valid and invalid envelopes occur.
         let places = [
             "/tool_calls", "/tool_calls/0", "/tool_calls/0/args", "/tool_calls/0/turn", "/tool_calls/0/name", "/tool_results",
             "/tool_results/0/content", "/tool_results/0/error", "/conversation/turns", "/conversation/turns/0/content",

@@ -122,7 +122,7 @@ fn the_clock_adds_each_faulted_call_from_the_first_one_on() {
             "fault_hits": 2, "fault_delays": 0,
         })
     );
-    // A delay is late, not denied: it runs on the clock and is no hit.
+    // A delayed call is answered: it takes virtual time but is not a hit.
     let late = evaluate(default(), &trace(&[delay(500), timeout(3000), delay(700), ok()], "completed", "done"));
     assert_eq!(
         late.metrics.object(),
@@ -472,7 +472,7 @@ fn a_run_that_did_not_complete_failed_regardless_of_its_answer() {
     assert_eq!((outcome.verdict, outcome.metrics.get("recovered")), (Verdict::Fail, Some(&json!(0))));
 }
 
-/// A failure that nobody injected.
+/// A failure that was not injected.
 fn failed(kind: &str, duration_ms: Option<u64>) -> Value {
     let mut out = json!({ "is_error": true, "error": { "kind": kind, "message": "no" } });
     if let Some(ms) = duration_ms {

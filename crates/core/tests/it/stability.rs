@@ -441,7 +441,7 @@ fn dimensions_select_the_sub_scores_of_the_weakest_score() {
     assert_eq!((outcome.verdict, outcome.line.as_str()), (Verdict::Pass, "weakest score 1.00 of 1.00"));
     assert_eq!(outcome.metrics.get("weakest_score"), Some(&json!(1.0)));
     assert_eq!(outcome.metrics.get("tool_usage_stability"), Some(&json!(0.0)));
-    // Another path, another failing sub-score, or nothing else to look at: there is no such advice.
+    // Another path, another failing sub-score, or no other dimension: no advice.
     let other =
         read(json!({ "tool_calls": [calls[0], calls[1]], "conversation": { "turns": [], "tokens": { "total": 10 } } }));
     assert_eq!(judged(&stability().evaluate(&[&plan, &other])).1.len(), 1);

@@ -115,7 +115,7 @@ fn runs_settle_at_the_first_prefix_that_suffices() {
     assert_eq!(settled(passes(42), 1), None);
     let at_43 = Some(Settled { runs: 43, passes: 43, is_above: true });
     assert_eq!(settled(passes(43), 1), at_43);
-    // Whatever comes after does not change it.
+    // Later runs do not change it.
     assert_eq!(settled([passes(43), vec![false; 30]].concat(), 1), at_43);
     assert_eq!(settled(passes(60), 50), Some(Settled { runs: 50, passes: 50, is_above: true }));
     assert_eq!(settled(vec![false; 5], 1), Some(Settled { runs: 2, passes: 0, is_above: false }));
@@ -205,7 +205,7 @@ fn the_pooled_test_is_a_sum_over_all_tables() {
     // Six pairs that flipped the same way are significant together, wherever they are.
     let spread = vec![Stratum::Paired { lost: 1, gained: 0 }; 6];
     close(pooled(&spread), 0.03125, "six flips in six tests");
-    // A thousand tests are no problem.
+    // A thousand tests are handled.
     let many = vec![Stratum::Unpaired { before: (40, 50), after: (40, 50) }; 1_000];
     assert_eq!(pooled(&many), 1.0);
 }

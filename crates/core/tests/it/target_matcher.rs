@@ -213,7 +213,7 @@ fn near_measures_the_distance_in_decimal_digits() {
     is(json!(1.1), json!(2.2), json!(3.3), Yes);
     is(json!(59.9), json!(0.05), json!(59.95), Yes);
     is(json!(59.9), json!(0.05), json!(59.951), No);
-    // Whole numbers that one float stands for.
+    // Integers that round to the same float.
     is(json!(9_007_199_254_740_993_u64), json!(0), json!(9_007_199_254_740_992_u64), No);
     is(json!(u64::MAX), json!(1), json!(u64::MAX - 1), Yes);
     is(json!(u64::MAX), json!(1), json!(u64::MAX - 2), No);

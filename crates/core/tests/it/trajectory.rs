@@ -120,7 +120,7 @@ fn a_refused_call_matches_only_an_expectation_that_says_so() {
     let found = gate(MatchMode::Strict, by_name(&["a"])).evaluate(&run(&refused));
     let diffs: Vec<String> = found.detail.mismatches[0].diffs.iter().map(ToString::to_string).collect();
     assert_eq!(diffs, ["/status: differs, expected \"ok or error\", recorded \"refused\""]);
-    // An unknown result is no refusal, and neither is an error of the tool.
+    // An unknown result is not a refusal, and neither is a tool error.
     let failed = json!({ "is_error": true, "content": [], "error": { "kind": "tool", "message": "broken" } });
     for result in [json!(null), json!({}), failed] {
         check(MatchMode::Strict, by_name(&["a"]), &run(&result), 0);

@@ -25,7 +25,7 @@ pub(crate) fn lines(sent: &[u8], limit: usize, arriving: impl AsyncRead + Unpin)
     assert_eq!(got, expected);
 }
 
-/// The answer of something that never has to wait.
+/// The result of a future that never waits.
 fn ready<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => answer,

@@ -38,7 +38,7 @@ async fn piped(server: Arc<Server>, modern: bool) -> Client {
     timeout(LIMIT, client).await.expect("a greeting").unwrap()
 }
 
-/// What became of one call: its first text, or why there is none.
+/// The outcome of one call: its first text, or the error.
 async fn call(client: &Client, tool: &'static str, limit: Duration) -> Result<String, String> {
     let params = CallToolRequestParams::new(tool);
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
@@ -62,7 +62,7 @@ fn spelled(name: &str) -> String {
     }
 }
 
-/// What a call under a fault comes to, on a transport that frames by lines and on one that does not.
+/// The outcome of a call under a fault, on a transport that frames by lines and on one that does not.
 fn expected(name: &str, http: bool) -> &'static str {
     match name {
         "none" | "slow" | "reply-after-cancel" | "duplicate" => "echo called with {}",
@@ -145,8 +145,8 @@ async fn over_http_the_client_gets_over_every_fault() {
 }
 
 async fn connected(address: &str, modern: bool) -> Client {
-    // The HTTP client below the official one wants to know who does its cryptography, also where there is none. The second
-    // to say so is refused, which is as good.
+    // The HTTP client of the official SDK requires a cryptography provider, even without TLS. Installing a second one
+    // fails, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut config = StreamableHttpClientTransportConfig::with_uri(address);
     // A client that allows sixteen requests at a time would wait for its own.

@@ -110,7 +110,7 @@ impl Client {
     async fn close(mut self) -> End {
         drop(self.to.take());
         let from = self.from;
-        // Half of a duplex stream closes only when both halves are gone or it is shut down.
+        // Half of a duplex stream closes only when both halves are dropped or it is shut down.
         drop(from);
         timeout(Duration::from_secs(10), self.done).await.expect("an end").unwrap().unwrap()
     }

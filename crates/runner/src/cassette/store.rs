@@ -243,7 +243,7 @@ impl Folder {
         self.lock()
     }
 
-    /// Locks the folder as soon as nobody else writes to it.
+    /// Locks the folder as soon as no other process writes to it.
     fn lock_when_free(&self) -> Result<Lock, CassetteError> {
         for _ in 0..WRITE_TRIES {
             match self.lock_to_record() {

@@ -94,7 +94,7 @@ fn reference(sent: &[u8]) -> Vec<Vec<u8>> {
     events
 }
 
-/// The answer of something that never has to wait.
+/// The result of a future that never waits.
 fn ready<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => answer,

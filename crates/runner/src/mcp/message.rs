@@ -288,7 +288,7 @@ mod tests {
         assert_eq!(with_result("1e999"), range);
         let objects = format!("[{}0]", r#"{"":0},"#.repeat(100_000));
         check(&objects, "it would take more than 67108864 bytes of memory");
-        // The same characters inside of a text are nothing but text.
+        // The same characters inside a string are just text.
         let text = Value::from(objects).to_string();
         assert_eq!(Weight::of(text.as_bytes()), Weight { cost: text.len(), levels: 0 });
         assert!(matches!(with_result(&text), Reply::Result(Value::String(_))));

@@ -34,7 +34,7 @@ pub(super) struct Provider {
     variables: &'static [&'static str],
     /// What clients append their paths to, below the route.
     suffix: &'static str,
-    /// Where it is unless a variable says so.
+    /// Its default address.
     default: Option<&'static str>,
 }
 

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 /// from another part of the program that is slower today.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long what was sent has to arrive before a response breaks off.
+/// How long sent data may take to arrive before a response breaks off.
 pub(super) const BREAK: Duration = Duration::from_millis(10);
 
 /// Where the proxies find answers. Clones share one recorded world.
@@ -97,7 +97,7 @@ impl Player {
         self.rerun().happened(live)
     }
 
-    /// Finds the answer to a request, and waits for what has to come before it. `None` if the program has diverged.
+    /// Finds the answer to a request, and waits for the requests that must come before it. `None` if the program has diverged.
     pub(super) async fn ask<T>(&self, asked: RerunRequest, read: impl Fn(Step<'_>) -> Option<T>) -> Option<T> {
         self.moved();
         let mut moved = self.0.moved.subscribe();

@@ -22,7 +22,7 @@ pub(super) async fn collect(mut body: Incoming, limit: usize) -> Option<(Vec<u8>
     Some((whole, None))
 }
 
-/// A body of which the beginning has been read.
+/// A body whose beginning has been read.
 pub(super) struct Resumed {
     pub(super) first: Option<Bytes>,
     pub(super) rest: Incoming,

@@ -258,7 +258,7 @@ fn a_lock_is_never_on_a_removed_folder() {
 fn a_file_that_cannot_be_placed_leaves_the_old_one_and_nothing_half_written() {
     let (_temp, folder) = folder();
     let path = folder.path("finds it", "demo", 1);
-    // A folder stands where the file should: renaming over it fails, also for the superuser.
+    // There is a folder where the file should be: renaming over it fails, also for the superuser.
     fs::create_dir_all(path.join("inside")).unwrap();
     let error = folder.save(&cassette(1)).unwrap_err();
     assert!(matches!(error, CassetteError::Io { what: "written", .. }), "{error}");
@@ -395,7 +395,7 @@ fn an_edit_is_accepted_once_and_its_mark_stays_until_the_run_is_recorded_again()
     assert_eq!(accept(&path), Ok(Accepted::Before));
     assert_eq!(fs::read_to_string(&path).unwrap(), accepted);
 
-    // Whoever takes the mark away, or edits again, has to accept that, and the mark is there again.
+    // Removing the mark, or another edit, must be accepted, which sets the mark again.
     let unmarked: String = accepted.lines().filter(|line| !line.contains("\"edited\"")).collect();
     for again in [unmarked, accepted.replace("all is well", "run 1")] {
         fs::write(&path, again).unwrap();
@@ -512,7 +512,7 @@ fn recordings_are_renamed_all_or_none_and_never_over_others() {
     assert_eq!(folder.rename("finds it", "finds her"), Err(CassetteError::Edited { path: two.clone() }));
     assert_eq!(folder.files().unwrap(), [one, two.clone()]);
     fs::write(&two, text).unwrap();
-    // What a killed program left is in nobody's way.
+    // Files left by a killed program do not get in the way.
     fs::create_dir_all(folder.root().join(".finds-her-7800afb3.new/demo")).unwrap();
     assert_eq!(folder.rename("finds it", "finds her").unwrap().len(), 2);
     let names: Vec<_> = fs::read_dir(folder.root()).unwrap().map(|entry| entry.unwrap().file_name()).collect();

@@ -105,7 +105,7 @@ impl Fake {
     }
 }
 
-/// A future that has to be done in time.
+/// A future that must finish in time.
 pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(BOUND, future).await.expect("a test that hangs")
 }

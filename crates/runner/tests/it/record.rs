@@ -203,7 +203,7 @@ pub(crate) async fn read(response: reqwest::Response) -> Answer {
     Answer { status, messages, is_stream }
 }
 
-/// A stream of which events are read one by one.
+/// A stream whose events are read one at a time.
 pub(crate) struct Stream {
     response: reqwest::Response,
     text: String,

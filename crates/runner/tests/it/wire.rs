@@ -57,7 +57,7 @@ pub(crate) fn access_to(spoken: Spoken, base: &str) -> Access {
     Access::resolve("demo", Some(&entry(spoken, base)), &BTreeMap::new(), &variables).unwrap()
 }
 
-/// Asks a server that gives these answers, and tells what it saw and what was noted.
+/// Calls a server that gives these answers. Returns what it received and what was noted.
 pub(crate) async fn ask_at(
     spoken: Spoken,
     answers: Vec<Answer>,

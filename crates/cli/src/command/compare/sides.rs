@@ -63,7 +63,7 @@ fn file(path: &Path, trust: Trust) -> Result<Side, FileError> {
     let text = String::from_utf8(saved::bytes(path, trust)?)
         .map_err(|error| foreign(&format!("it is not text: byte {} is not UTF-8", error.utf8_error().valid_up_to())))?;
     let first = text.trim_start().lines().next().unwrap_or("");
-    // One object per line is what `score` writes; its keys say so.
+    // `score` writes one object per line, recognized by its keys.
     let is_line = |line: &str| {
         serde_json::from_str::<Value>(line)
             .is_ok_and(|line| line.get("failures").is_some() && line.get("metrics").is_some())

@@ -34,7 +34,7 @@ pub(super) const NAMES: [&str; 2] = [SUITE, RECORDINGS];
 
 const RECORDINGS: &str = "cassettes/mcptest";
 
-/// What an agent is asked if nobody says.
+/// The default prompt.
 const PROMPT: &str = "What can you do for me?";
 
 /// The name of the program in the suite.

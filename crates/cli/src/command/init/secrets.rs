@@ -32,7 +32,7 @@ pub(super) fn command(line: &CommandLine) -> Real {
             // Its value is the next word.
             (Some(name), _) if !word.starts_with('-') => hide(name, &mut hidden),
             (_, Some((name, value))) if is_secret(name) && !value.is_empty() => {
-                // The name of such an option needs no quoting.
+                // The name of an option needs no quoting.
                 format!("{name}={}", hide(name, &mut hidden))
             }
             _ if by_shape(word) != *word || has_credentials(word) => hide("SERVER_SECRET", &mut hidden),

@@ -1,4 +1,4 @@
-//! The report for people: counts by operator and by check, then what was missed and which check would catch it.
+//! The terminal report: counts by operator and by check, then what was missed and which check would catch it.
 
 use mcptest_core::diag::printable;
 use mcptest_core::mutate::Operator;

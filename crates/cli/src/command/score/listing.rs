@@ -1,4 +1,4 @@
-//! The report of `score` for people: a line per trace and per gate over runs, and what did not pass with its reasons.
+//! The terminal report of `score`: a line per trace and per gate over runs, and what did not pass with its reasons.
 //!
 //! Traces are shown as they come and are not kept. A corpus may have any number of them, so after some only counts are shown.
 

@@ -119,7 +119,7 @@ impl Summary {
         out.join("\n")
     }
 
-    /// Groups with too few runs to tell.
+    /// Groups with too few runs to decide.
     pub(super) fn inconclusive(&self) -> usize {
         self.groups.inconclusive
     }

@@ -1,4 +1,4 @@
-//! Which tasks of the gates file were met.
+//! Which tasks of the gates file have a record.
 
 use std::collections::BTreeSet;
 use std::path::Path;

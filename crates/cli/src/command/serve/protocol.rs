@@ -55,7 +55,7 @@ pub(super) struct ScoreStart {
     pub(super) options: Vec<String>,
     /// What reports call the source of the records.
     pub(super) name: Option<String>,
-    /// Reply with the report for people instead of lines.
+    /// Reply with the terminal report instead of lines.
     #[serde(default)]
     pub(super) report: bool,
 }

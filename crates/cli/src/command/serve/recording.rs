@@ -54,7 +54,7 @@ impl<'scope> Recorded<'scope> {
 
     /// Ends the recording and returns its trace.
     pub(super) fn finish(self, finish: RecordFinish) -> Result<Value, Stop> {
-        // It fails when the thread has ended, which says so below.
+        // It fails when the thread has ended, which is reported below.
         let _ = self.end.send(());
         let recorded = self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let (ledger, redactor, duration_ms) =

@@ -1,4 +1,4 @@
-//! The comparison for people, and the texts that the other outputs share.
+//! The comparison as text, and the texts that the other outputs share.
 
 use mcptest_core::compare::{Comparison, GateShift, Measure, ModelComparison, Outcome, Passes, Shift, TestComparison};
 use mcptest_core::diag::printable;

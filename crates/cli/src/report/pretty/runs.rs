@@ -19,7 +19,7 @@ const MAX_KEPT: usize = 50;
 /// The runs of a cell so far.
 #[derive(Debug, Default)]
 pub(super) struct Runs {
-    /// The runs, and what became of their faults.
+    /// The runs, and the outcomes of their faults.
     kinds: Vec<Kind>,
     paths: Paths,
     /// Every row by itself, for `-v`.

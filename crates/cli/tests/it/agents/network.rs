@@ -11,7 +11,7 @@ use super::super::real_servers::harness::wait_for;
 use super::super::{Folder, skip};
 use super::{OPENAI, OPENAI_NODE, World, inherit_path, model, reply, sources};
 
-/// An address that nobody listens at.
+/// An address without a listener.
 const DEAD: &str = "http://127.0.0.1:9";
 
 /// TLS in front of a model, with a certificate of a new authority for `localhost` and `model.test`.

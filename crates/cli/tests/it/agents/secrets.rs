@@ -10,7 +10,7 @@ use super::super::models::provider::Loopback;
 use super::super::models::{err, out};
 use super::{ANTHROPIC, Agent, GOOGLE_GENAI, KEYS, OPENAI, OPENAI_AGENTS, OPENAI_NODE, World};
 
-/// A secret of the server, which it tells to whoever asks for its environment.
+/// A secret of the server, which a tool returns with the environment.
 const SERVER: (&str, &str) = ("SHOP_PASSWORD", "planted-shop-password-5a0c");
 
 /// The model is reported the secrets of the server, and repeats them with its own key in words and in arguments. A stream splits

@@ -17,7 +17,7 @@ use super::{Ends, Row, STEER, check};
 const ENDPOINT: &str = "check that `url` is the endpoint of an MCP server over Streamable HTTP, and that it runs";
 /// `STEER` as an excerpt of an answer is shown.
 const SHOWN: &str = "\\u{1b}]0;owned\\u{7}\\u{1b}[2J\\u{9b}31m ::error::owned\u{202e}evil\u{2066}\\u{0}\\u{7f}";
-/// The message about a broken connection; `HOST` stands for the server.
+/// The message about a broken connection; `HOST` is replaced by the server.
 const BROKE: &str = "the connection to HOST was lost before a response arrived";
 const FILLER: &[u8] = &[b'x'; 1 << 16];
 /// More of it than any bound here allows.
@@ -76,7 +76,7 @@ fn converse(stream: &TcpStream, at: &str, act: &impl Act, sessions: &Mutex<Vec<S
         }
         let mut body = vec![0; length];
         reader.read_exact(&mut body)?;
-        // A session that is over, or a client that has gone.
+        // A session that ended, or a client that disconnected.
         let Ok(message) = serde_json::from_slice::<Value>(&body) else { return Ok(()) };
         let tool = message["params"]["name"].as_str();
         let method = tool.or(message["method"].as_str()).unwrap_or("");
@@ -115,7 +115,7 @@ fn reply(id: i64, method: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "result": result })
 }
 
-/// Every answer ends its connection and says so; otherwise the next request might be sent into one that is just closing.
+/// Every answer closes its connection and announces it; otherwise the next request might use a connection that is closing.
 fn response(status: &str, kind: &str, body: &[u8]) -> Vec<u8> {
     let head = format!(
         "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",

@@ -155,7 +155,7 @@ fn a_schema_that_points_elsewhere_is_kept_and_nothing_is_fetched() {
     let answers = ["ok: attacked", "ok: still here"].map(str::to_owned).to_vec();
     check(vec![Row::new("schemas", server.clone(), Ends::Answers(answers.clone()))]);
     check(vec![Row { flag: "--record", ..Row::new("schemas", server, Ends::Answers(answers)) }]);
-    // `init` makes arguments that fit the schemas, and so has to read them.
+    // `init` makes arguments that match the schemas, so it must read them.
     let here = world(&refused("schemas", "", ""), "");
     let words = format!("python3 -I -S {} schemas {} {}", program().display(), elsewhere.port(), marker());
     let output = here.command(&["init", "--from-server", &words, "made"]).output().unwrap();

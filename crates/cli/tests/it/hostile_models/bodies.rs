@@ -13,7 +13,7 @@ use super::super::models::{TOOLS, finish};
 use super::{CLOSES, KEY, Reply, Scene, WIRES, body_of, measured, suite};
 use crate::Folder;
 
-/// What to do about an answer that is none.
+/// The hint about a response that is not an answer.
 const HINT: &str = "hint: check that `base_url:` points to a server that speaks WIRE";
 
 /// Records with models that answer with these bytes.
@@ -62,7 +62,7 @@ fn millions_of_small_values_do_not_become_gigabytes() {
         let scene = body(move |_| format!("{{\"content\":[{}", piece.repeat(400_000)).into_bytes());
         check_start(&scene, "error[unreadable-reply]: AT cannot read the response: it has more than 200000 values: ");
     }
-    // Neither do they inside of a text that is read as JSON.
+    // Nor do they inside a text that is read as JSON.
     let args = format!("\"{{\\\"q\\\":[{}0]}}\"", "0\\u002c".repeat(200_000));
     let scene = body(move |dialect| {
         let calls = [super::Call { id: "\"a\"", name: "\"desk__search\"", args: &args }];

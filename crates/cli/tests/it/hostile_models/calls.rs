@@ -1,4 +1,4 @@
-//! Calls that are none, calls of nothing, and more calls than anybody makes.
+//! Malformed calls, calls without a tool, and too many calls.
 
 use serde_json::{Value, json};
 

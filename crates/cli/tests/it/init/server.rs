@@ -146,7 +146,7 @@ fn the_real_server_finds_its_files_wherever_the_suite_is_and_the_run_is_started(
         assert!(here.command(&["run"]).current_dir(here.0.join(folder)).output().unwrap().status.success());
         assert!(text(&here, "log.jsonl").contains("tools/call"));
     }
-    // What is no way down from here is reported whole.
+    // A path that is not below this folder is shown in full.
     let here = Folder::with(&[("tools.json", TOOLS)]);
     let there = here.0.join("d");
     let line = ["init", there.to_str().unwrap(), "--from-server", &mock("tools.json")];

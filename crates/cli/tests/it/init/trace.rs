@@ -1,4 +1,4 @@
-//! From a trace: the recorded run passes its own suite, and what the trace does not tell is not made up.
+//! From a trace: the recorded run passes its own suite, and what the trace does not show is not made up.
 
 use std::path::PathBuf;
 
@@ -293,7 +293,7 @@ fn calls_of_one_turn_get_their_own_answers_whichever_arrives_first() {
              - when: { a: { exact: 1 } }\n          answers:\n            - { error: one }\n            - again\n      \
              answer: none\n"
         ), "{tools}");
-        // Two calls that nothing tells apart are made one after the other.
+        // Two identical calls are answered in order.
         assert!(script.ends_with(
             "          - { tool: look, args: {} }\n      - calls: [{ tool: look, args: { a: 1 } }]\n      - text: Done.\n"
         ), "{script}");

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::Folder;
 
-/// Three runs of three questions each. A question comes to 100 tokens read and 20 written, which is 0.0006.
+/// Three runs of three questions each. A request takes 100 input and 20 output tokens, which cost 0.0006.
 fn three_runs(server: &Loopback, price: &str) -> Folder {
     let tests = [test("t", &format!("model: claude, runs: 3, max_tokens: 50, {DONE}"))];
     world(&suite(MOCK, &[claude("claude", server, price)], &tests))
@@ -18,7 +18,7 @@ const PRICE: &str = ", price: { input: 3, output: 15 }";
 
 #[test]
 fn a_budget_stops_before_it_is_exceeded_and_recordings_stay() {
-    // Tokens and money that one question comes to, in millionths.
+    // Tokens and cost of one request, in millionths.
     for (limit, each, most) in [(["--max-tokens-total", "1000"], 120, 1000), (["--max-cost", "0.004"], 600, 4000)] {
         let server = conversation();
         let here = three_runs(&server, PRICE);

@@ -15,7 +15,7 @@ fn answered(answer: impl Fn() -> Answer + Send + Sync + 'static) -> String {
     out(&output).split_whitespace().collect::<Vec<_>>().join(" ").replace(&server.base(), "http://127.0.0.1:1")
 }
 
-/// What is printed with this model, which nobody has to answer for.
+/// The output for a model that cannot be called.
 fn described(model: &str, flags: &[&str], variables: &[(&str, &str)]) -> String {
     let here = world(&suite(MOCK, &[model.to_owned()], &[test("t", &format!("model: m, {DONE}"))]));
     let mut command = here.command(&[&["run", "suite.yml"], flags].concat());

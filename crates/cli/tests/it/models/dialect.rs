@@ -19,7 +19,7 @@ impl Turn {
     }
 }
 
-/// Two calls at once of which the second fails, one more call, and `last` as the closing message.
+/// Two calls at once, of which the second fails, one more call, and `last` as the closing message.
 pub(crate) fn turn(answered: usize, last: &str) -> Turn {
     match answered {
         0 => Turn {

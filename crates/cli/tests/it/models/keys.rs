@@ -194,7 +194,7 @@ fn an_echoed_token_is_redacted_from_the_server_error() {
 fn a_note_on_the_advisory_request_repeats_no_secret_of_the_run() {
     let server = Loopback::start(|request, _| match Dialect::of(request) {
         Some(_) if has_tools(request) => answer(request, |answered| turn(answered, LAST)),
-        // It refuses with the words of a tool, which are no secret of the model.
+        // It refuses with the text of a tool, which is not a secret of the model.
         Some(_) => {
             Answer::status(400, "", json!({ "error": { "message": format!("no: {}", SECRETS[4].1) } }).to_string())
         }
@@ -234,7 +234,7 @@ fn half_a_secret_is_not_shown_where_the_words_of_a_provider_are_cut() {
 fn half_a_secret_is_not_kept_where_the_advisory_request_cuts_arguments() {
     let server = Loopback::start(|request, _| match Dialect::of(request) {
         Some(_) if !has_tools(request) => answer(request, |_| Turn::text("none")),
-        // A model that passes on what it was reported, at such a length that the question cuts it inside a token.
+        // A model that repeats what a tool returned, so long that the request cuts it inside a token.
         Some(_) => answer(request, |answered| match turn(answered, LAST) {
             first if answered == 0 => {
                 let q = SECRETS[4].1.repeat(60);

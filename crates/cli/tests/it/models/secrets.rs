@@ -19,12 +19,12 @@ const PIECE: usize = 12;
 /// A secret. It is made when the test runs, so that the repository holds nothing that looks like one.
 #[derive(Debug, Clone)]
 struct Secret {
-    /// The variable that holds it; empty when only its shape tells what it is.
+    /// The variable that holds it; empty if it is recognized by its shape only.
     variable: &'static str,
     /// The kind by which its shape is known, where that is how it is known.
     kind: &'static str,
     value: String,
-    /// The value with what stands around it.
+    /// The value and the text around it.
     text: String,
 }
 
@@ -86,7 +86,7 @@ fn planted() -> Vec<Secret> {
     };
     let (known_pem, shaped_pem) = (pem("EC PRIVATE", 4), pem("RSA PRIVATE", 12));
     shaped("private-key", shaped_pem);
-    // What stands around these tells that they are secrets.
+    // These are secrets by the text around them.
     let mut within = |kind: &'static str, before: &str, value: String, after: &str| {
         out.push(Secret { variable: "", kind, text: format!("{before}{value}{after}"), value });
     };
@@ -132,7 +132,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// As in an address, with more escaped than has to be.
+/// As in a URL, with more escapes than needed.
 fn percent(text: &str) -> String {
     text.bytes().enumerate().fold(String::new(), |mut out, (at, byte)| {
         if byte.is_ascii_alphanumeric() && at % 4 != 0 {
@@ -162,7 +162,7 @@ fn all(secrets: &[Secret]) -> String {
     secrets.iter().flat_map(|secret| [secret.text.as_str(), "\n"]).collect()
 }
 
-/// A server that tells every secret in every place it has.
+/// A server that returns every secret in every place.
 fn mcp(request: &Request, secrets: &[Secret], codes: &[String]) -> Answer {
     if request.method != "POST" {
         return Answer::status(405, "", "");
@@ -273,7 +273,7 @@ struct Pieces(BTreeSet<Vec<u8>>);
 impl Pieces {
     fn of(secrets: &[Secret], codes: &[String]) -> Self {
         let wholes = secrets.iter().map(|secret| secret.value.clone()).chain(codes.iter().cloned());
-        // The names and dashes around a private key are no secret.
+        // The names and dashes around a private key are not secret.
         let wholes =
             wholes.map(|whole| whole.lines().filter(|line| !line.starts_with("---")).collect::<Vec<_>>().join("\n"));
         Self(wholes.flat_map(|whole| whole.as_bytes().windows(PIECE).map(<[u8]>::to_vec).collect::<Vec<_>>()).collect())
@@ -318,7 +318,7 @@ fn codes(secrets: &[Secret]) -> Vec<String> {
     known.flat_map(|secret| ["", "u", "u:"].map(|before| base64(&format!("{before}{}", secret.value)))).collect()
 }
 
-/// A model and a server that tell all they know.
+/// A model and a server that return all secrets.
 fn talkative(secrets: &[Secret], codes: &[String]) -> Loopback {
     let (secrets, codes) = (secrets.to_vec(), codes.to_vec());
     Loopback::start(move |request, _| match Dialect::of(request) {
@@ -454,7 +454,7 @@ fn no_secret_and_no_piece_of_one_is_in_anything_that_is_written() {
 fn no_part_of_a_secret_is_in_the_output_of_a_failed_run() {
     let secrets = planted();
     let pieces = Pieces::of(&secrets, &[]);
-    // A provider that refuses with everything it knows, and one whose words are no reply at all.
+    // A provider that refuses with every secret, and one whose response is not a reply.
     for (status, code) in [(400, 2), (401, 2), (302, 2), (200, 2)] {
         let all_of_them = secrets.clone();
         let output_text = json!({ "error": { "message": all(&secrets) }, "again": all(&secrets) }).to_string();
@@ -478,7 +478,7 @@ fn no_part_of_a_secret_is_in_the_output_of_a_failed_run() {
         pieces.check_output(secret.variable, &output);
         pieces.check_files(&here);
     }
-    // And nobody who listens.
+    // And no listener.
     let here = world("http://127.0.0.1:1", &secrets, CHECKS);
     let output = with_secrets(&here, &secrets, &reported(&["run", "suite.yml", "--live", "-vv"]));
     assert_eq!(output.status.code(), Some(2), "{output:?}");
@@ -501,7 +501,7 @@ fn no_piece_of_a_secret_is_in_the_last_words_of_a_server() {
         format!("printf '%s\\\\n' {names} >&2; exit 3"),
         // Noise on the output, cut after some hundred characters.
         format!("printf '%s ' {names} {names} {names}; sleep 0.2; exit 3"),
-        // One line without an end, of which the last part is kept.
+        // An endless line, of which the last part is kept.
         format!("i=0; while [ $$i -lt 300 ]; do printf '%s' {names} >&2; i=$$((i+1)); done; exit 3"),
     ];
     for script in scripts {
@@ -537,7 +537,7 @@ fn no_piece_of_a_secret_is_drawn_on_a_terminal() {
     let pieces = Pieces::of(&secrets, &[]);
     let all_of_them = secrets.clone();
     let output_text = json!({ "error": { "message": all(&secrets) } }).to_string();
-    // The first answer asks to try again, which the line of the run tells.
+    // The first response asks for a retry, which the progress line shows.
     let server = Loopback::start(move |request, count| match Dialect::of(request) {
         Some(_) if count < 6 => Answer::status(503, "retry-after: 1\r\n", output_text.clone()),
         Some(_) => answer(request, |_| Turn::text(all(&all_of_them))),

@@ -70,7 +70,7 @@ pub(crate) struct Real {
 }
 
 impl Real {
-    /// Nothing when the servers are not installed. `suite` is what stands below the model; `turns` are the replies of each run.
+    /// Nothing when the servers are not installed. `suite` is the part after the model; `turns` are the replies of each run.
     pub(crate) fn new(set: Set, suite: &str, turns: &[&str]) -> Option<Self> {
         set.folder()?;
         let here = Folder::with(&[]);

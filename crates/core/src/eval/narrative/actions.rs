@@ -1,7 +1,7 @@
 //! Which actions make a claim true: one table of verbs, and sets of action words.
 //!
 //! An *action* is a word for what a call did: `delete` for `delete_file`, for `rm` and for `DELETE FROM`. Each verb that
-//! can make a claim lists the actions of which one is enough.
+//! can make a claim lists the actions that are each enough.
 
 use std::sync::LazyLock;
 
@@ -452,7 +452,7 @@ pub(super) fn needed(verb: &str, nouns: &[String]) -> Actions {
     }
 }
 
-/// Some actions that make a verb true, for people: `send, post or publish`.
+/// Some actions that make a verb true, as text: `send, post or publish`.
 pub(super) fn examples(verb: &str) -> String {
     let Some((_, words)) = VERBS.iter().find(|(known, _)| *known == verb) else { return verb.to_owned() };
     if matches!(*words, ANY | EVERY) {

@@ -662,7 +662,7 @@ impl Mutating {
         self.readonly.contains_key(name)
     }
 
-    /// Whether a tool changes something because the author says so.
+    /// Whether the author lists a tool as changing something.
     fn by_name(&self, name: &str, words: &[Word<'_>]) -> bool {
         let says_so = |word: &Word<'_>| self.verbs.contains(word.plain.as_ref());
         !self.is_readonly(name) && (self.tools.contains(name) || words.iter().any(says_so))

@@ -299,7 +299,7 @@ impl<'a> Did<'a> {
         Self { actions: Actions::NONE, writes_content: false, hides: None, source, shown: shown.into() }
     }
 
-    /// A tool that changes nothing, because the author of the gate says so.
+    /// A tool that the author of the gate lists as read-only.
     pub(super) fn nothing(call: &'a ToolCall) -> Self {
         Self::new(Source::ReadOnly, call.name.as_str())
     }

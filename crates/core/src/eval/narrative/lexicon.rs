@@ -13,7 +13,7 @@ pub(super) struct Known {
     pub(super) class: Class,
     /// The fixed verb it is a form of.
     pub(super) form: Option<(&'static str, Form)>,
-    /// What its inflections share; `None` when that has to be worked out.
+    /// What its inflections share; `None` if it must be computed.
     pub(super) root: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What lookups returned: a passive whose verb and noun occur together in such a result only repeats it.
+//! What lookups returned: a passive whose verb and noun occur together in one of these results only repeats it.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,6 +1,6 @@
 //! Objects with a name: ids, paths, addresses and quoted names, in claims and in calls.
 //!
-//! Where claims name different objects, each needs an action on its own. Objects without such a name do not compete.
+//! Where claims name different objects, each needs an action on its own. Objects without a name do not compete.
 
 use std::collections::BTreeMap;
 

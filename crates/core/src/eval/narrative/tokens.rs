@@ -1,4 +1,4 @@
-//! From a message to words: markup made invisible, quoted text, code and names set apart, sentences found.
+//! From a message to words: markup made invisible, quoted text, code and names separated, sentences found.
 //!
 //! One pass over the text. Lookahead is bounded, so the cost is linear for any text.
 

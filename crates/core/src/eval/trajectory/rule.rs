@@ -148,7 +148,7 @@ impl Rule {
 
     fn status_fit(&self, seen: &RecordedCall<'_>) -> Fit {
         match self.status {
-            // What was never done is not what an author means who does not say so.
+            // By default, an expected call does not match one that was refused.
             None => Fit::of(Some(!seen.is_refused)),
             Some(StatusRule::Any) => Fit::Yes,
             Some(StatusRule::Ok) => Fit::of(seen.failed.map(|failed| !failed)),

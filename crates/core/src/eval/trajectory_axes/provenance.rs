@@ -337,7 +337,7 @@ mod tests {
         assert_eq!(scan_slowly(&text, &words), scan(&text, &words));
     }
 
-    /// Values in many spellings, and what is none.
+    /// Values in many spellings, and text that is not a value.
     const PARTS: [&str; 18] = [
         "1",
         "1.0",

@@ -3,7 +3,7 @@
 //! An id that the client sent along decides. Without one a call at a server belongs to a call that was waiting for its
 //! answer: of the same tool with the same arguments, then with arguments that the client filled in, then the remaining
 //! ones, in order. A call that repeats one that is already known is a retry. Uncertain cases are not joined in the agent's
-//! favor first: a repetition is not taken for a call that was refused.
+//! favor first: a repetition is not mistaken for a refused call.
 
 use std::collections::{BTreeMap, BTreeSet};
 

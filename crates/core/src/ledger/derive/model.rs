@@ -360,7 +360,7 @@ impl Reader<'_> {
         found.or_else(|| latest().next()).copied()
     }
 
-    /// The latest exchange of which a request has a call. Ids that were used twice do not count.
+    /// The latest exchange with a call that is in the request. Ids that were used twice do not count.
     fn latest_with_calls(&self, interface: Interface, blobs: &[Blob]) -> Option<usize> {
         let message_of = blobs.iter().filter_map(|blob| self.known.get(&(interface, *blob))?.message.as_ref());
         let ids = message_of.flat_map(|message| {

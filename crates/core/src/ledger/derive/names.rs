@@ -62,7 +62,7 @@ impl Names {
         tools.dedup();
         match tools.as_slice() {
             [tool] => Some((*tool).clone()),
-            // The name is ambiguous, or no server has such a tool.
+            // The name is ambiguous, or no server has this tool.
             _ => None,
         }
     }

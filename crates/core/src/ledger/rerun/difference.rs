@@ -1,4 +1,4 @@
-//! Where two requests differ, for people.
+//! Describes where two requests differ.
 
 use std::collections::BTreeSet;
 
@@ -52,7 +52,7 @@ fn walk<'v>(pointer: String, recorded: Option<&'v Value>, now: Option<&'v Value>
     }
 }
 
-/// The first difference in full, and how many more there are. `None` if there is none.
+/// The first difference in full, and the number of others. `None` if the requests are equal.
 pub(super) fn describe(recorded: &Value, now: &Value) -> Option<String> {
     let all = differences(recorded, now);
     let (first, more) = all.split_first()?;

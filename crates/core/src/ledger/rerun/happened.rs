@@ -113,7 +113,7 @@ impl Rerun {
         out
     }
 
-    /// The first answer of a restarted server that is not the recorded one, for people.
+    /// Describes the first answer of a restarted server that is not the recorded one.
     pub fn changed_answer(&self, live: &Ledger) -> Option<String> {
         let answers = self.answers(live);
         self.came.iter().find_map(|at| {

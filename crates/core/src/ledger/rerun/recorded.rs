@@ -16,7 +16,7 @@ type Faults<'l> = BTreeMap<u64, &'l ProgramFault>;
 /// Methods that are compared and required. Other MCP methods are only answered.
 const COMPARED: [&str; 3] = ["tools/call", "resources/read", "prompts/get"];
 
-/// A request of the program that has to come again, or may, and its answer.
+/// A required or optional request of the program, and its answer.
 #[derive(Debug)]
 pub(super) struct Recorded {
     pub(super) key: String,
@@ -57,7 +57,7 @@ pub(super) struct McpRequest {
 /// What a server sent in answer to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct McpReply {
-    /// Messages before the reply: reports, and requests that the program has to answer.
+    /// Messages before the reply: reports, and requests that the program must answer.
     pub before: Vec<Value>,
     pub end: McpEnd,
     /// The HTTP status of a reply, if it was not 200.

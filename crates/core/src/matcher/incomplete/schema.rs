@@ -1,4 +1,4 @@
-//! `schema` on values of which parts were not recorded.
+//! `schema` on values with missing parts.
 //!
 //! Keywords about list items and object properties are applied to the recorded parts. A complete value is validated as
 //! usual; any other keyword leaves the result undecided.

@@ -17,7 +17,7 @@ impl Rng {
         usize::try_from(self.next() % end as u64).unwrap()
     }
 
-    /// True in so many of a hundred cases.
+    /// True in this percentage of cases.
     pub(crate) fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
@@ -26,7 +26,7 @@ impl Rng {
         items[self.below(items.len())].clone()
     }
 
-    /// Something in so many of a hundred cases.
+    /// Something in this percentage of cases.
     pub(crate) fn maybe<T>(&mut self, percent: usize, make: impl FnOnce(&mut Self) -> T) -> Option<T> {
         self.chance(percent).then(|| make(self))
     }

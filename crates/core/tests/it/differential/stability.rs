@@ -132,7 +132,7 @@ fn stability_agrees_with_the_brute_force() {
         let verdict = if least >= 0.5 { Verdict::Pass } else { Verdict::Fail };
         assert_eq!(found.verdict, verdict, "{}", context());
 
-        // A metric that has a value on what was recorded has it whatever the missing parts were.
+        // A metric with a value keeps it for every choice of the missing parts.
         let mut masks: Vec<Mask> = worlds.iter().map(|world| Mask::any(rng, world)).collect();
         // Arguments that are not JSON compare as the text they are.
         for shown in masks.iter_mut().flat_map(|mask| mask.calls.iter_mut().flatten()) {

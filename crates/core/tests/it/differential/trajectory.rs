@@ -139,7 +139,7 @@ fn args_fit(shape: &Shape, args: &Value) -> bool {
         }),
         Shape::AtLeast(least) => args.get("x").is_some_and(|x| x.as_u64().unwrap() >= *least),
         Shape::MatchX(value) => args.get("x").is_some_and(|x| x.as_u64().unwrap() == *value),
-        // A number or null is no text that could have a part.
+        // A number or null has no substring.
         Shape::MatchNotY(part) => args.get("y").and_then(Value::as_str).is_some_and(|y| !y.contains(part)),
     }
 }
@@ -172,7 +172,7 @@ fn fits(want: &Want, call: &Call, recorded: (bool, bool, bool)) -> Option<bool> 
     }
 }
 
-/// Numbers the turns: a turn is a stretch of calls, each of which shares it with the next.
+/// Numbers the turns: a turn is a stretch of calls with the same number.
 fn stretches(calls: usize, shared: impl Fn(usize, usize) -> bool) -> Vec<usize> {
     let mut turn = 0;
     let number = |at: usize| {

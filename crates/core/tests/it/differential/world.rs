@@ -73,7 +73,7 @@ pub(super) struct Recorded {
 #[expect(clippy::struct_excessive_bools, reason = "each part is recorded or not")]
 pub(super) struct Mask {
     pub(super) calls: Option<Vec<Recorded>>,
-    /// How many results the list has; none when there is no list.
+    /// The number of results; `None` without a list.
     pub(super) results: Option<usize>,
     pub(super) turns: bool,
     pub(super) answer: bool,
@@ -202,7 +202,7 @@ impl World {
         Trace::from_envelope(&envelope).unwrap_or_else(|error| panic!("{error}: {envelope}"))
     }
 
-    /// Another run of which the same would have been recorded.
+    /// Another run with the same recording.
     pub(super) fn other(&self, mask: &Mask, rng: &mut Rng, kind: Kind) -> Self {
         let mut other = self.clone();
         if !mask.tokens {

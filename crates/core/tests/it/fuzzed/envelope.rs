@@ -98,7 +98,7 @@ impl Held {
     }
 }
 
-/// A refusal says something that can be read at once.
+/// An error has a short message.
 fn short(message: &str) {
     assert!((1..=2_000).contains(&message.len()), "a refusal of {} bytes: {message:.300}", message.len());
 }

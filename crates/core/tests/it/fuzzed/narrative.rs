@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::ranges;
 
-/// What stands between the message and the calls.
+/// The separator between the message and the calls.
 const FENCE: &str = "\n---\n";
 
 /// The gate, as it comes and with words of its own.

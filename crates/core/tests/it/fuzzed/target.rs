@@ -41,7 +41,7 @@ pub(crate) fn check(path: &str, text: &str) -> bool {
     true
 }
 
-/// What is selected is no larger than what it is selected from.
+/// A selection is not larger than its source.
 fn is_part(selected: &Value, value: &Value) {
     let (part, whole) = (json::canonical(selected).len(), json::canonical(value).len());
     // A list of all there is has brackets and commas of its own, one for each value at most.

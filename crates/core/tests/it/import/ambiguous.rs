@@ -240,7 +240,7 @@ fn a_duplicate_key_is_refused_everywhere() {
     for (format, text, expected) in cases {
         assert_eq!(refusal(format, &text), expected, "{text}");
     }
-    // Also under a key that nobody reads.
+    // Also under a key that is not read.
     for format in Format::ALL {
         let text = r#"{"unread": [{"x": 1, "x": 1}], "tool_calls": [], "trace": {}, "messages": []}"#;
         assert_eq!(refusal(*format, text), "unread[0]: duplicate key \"x\"", "{format}");

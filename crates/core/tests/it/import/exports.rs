@@ -68,7 +68,7 @@ fn formats_are_recognized_by_unique_keys() {
         (r#"{"type": "init", "timestamp": "t", "session_id": "a", "model": "m"}"#, (Format::GeminiCli, Unit::Piece)),
         (r#"{"sessionId": "a", "projectHash": "b", "startTime": "t"}"#, (Format::GeminiCli, Unit::Piece)),
         (r#"{"seq": 1, "direction": "in", "raw": "x"}"#, (Format::MockLog, Unit::Piece)),
-        // Phoenix and MLflow write spans inside of a document.
+        // Phoenix and MLflow write spans inside a document.
         (
             r#"{"data": [{"id": "1", "context": {"trace_id": "t", "span_id": "s"}, "name": "n", "span_kind": "TOOL", "start_time": "x"}], "next_cursor": null}"#,
             (Format::Otel, Unit::Piece),

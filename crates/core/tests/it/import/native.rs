@@ -26,7 +26,7 @@ fn an_invalid_envelope_is_refused_with_its_place() {
     );
     let error = read(Format::Envelope, "{\"tool_calls\": [],\n \"id\": 1, \"id\": 2}").unwrap_err();
     assert_eq!((error.message.as_str(), error.place), ("duplicate key \"id\"", Some(32)));
-    // A list or an object of the wrong kind is at its first byte, whatever stands before it.
+    // The error is at the first byte of the value, regardless of what comes before it.
     for (text, place) in [
         (r#"{"tool_calls": [{"name": "book", "args": {"seats": 2}}], "tool_results": {}}"#, 73),
         (r#"{"tool_calls":{"a": 1}}"#, 14),

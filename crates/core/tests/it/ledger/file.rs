@@ -143,12 +143,12 @@ proptest! {
         prop_assert_eq!(&read.entries, &ledger.entries, "{}", lines);
         prop_assert_eq!(&read.fault_hits, &ledger.fault_hits, "{}", lines);
         prop_assert_eq!(read.to_lines(), lines);
-        // Whatever passed, there is a trace of it.
+        // Any traffic gives a trace.
         prop_assert_eq!(trace(&read, ProgramEnd::default()), trace(&ledger, ProgramEnd::default()));
     }
 }
 
-/// A conversation of this many requests, each of which repeats what came before.
+/// A conversation of this many requests. Each repeats the previous messages.
 fn conversation(requests: usize) -> Ledger {
     let mut out = Ledger::default();
     for exchange in 0..requests {

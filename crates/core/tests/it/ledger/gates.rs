@@ -123,7 +123,7 @@ fn a_refused_call_is_not_done() {
     assert_eq!(judged("narrative: {}\n", &whole()).0, Verdict::Pass);
     let (verdict, reasons) = judged("narrative: {}\n", &refused());
     assert_eq!(verdict, Verdict::Fail, "{reasons:?}");
-    // Nothing was injected and no server failed; and a refused call is no recovery.
+    // Nothing was injected and no server failed; and a refused call is not a recovery.
     let fault = json!({ "name": "down", "kind": "hang", "effect": "timeout", "ms": 3000 });
     let mut hit = envelope(json!({ "exit": 0 }));
     hit["tool_results"][0] =

@@ -1,6 +1,6 @@
 //! Recorded servers: one endpoint each, for clients over HTTP and over the lines of a shim.
 //!
-//! What a server sent inside of a call is sent again inside of it, and a question to the program waits for its answer. What a
+//! What a server sent within a call is sent again within it, and a question to the program waits for its answer. What a
 //! server sent by itself comes with the session.
 
 use std::collections::BTreeMap;

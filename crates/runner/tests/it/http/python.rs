@@ -74,7 +74,7 @@ async fn the_python_server_lists_and_calls_in_both_eras_with_streams_and_without
             within(connection.close()).await;
         }
         child.kill().await.unwrap();
-        // What is gone is reported as such.
+        // A removed session is reported.
         let gone = Remote::new(format!("http://127.0.0.1:{port}/mcp"), Protocol::Modern).error().await;
         assert!(gone.contains("Connection refused"), "{gone}");
     }
@@ -92,7 +92,7 @@ async fn a_request_of_a_python_server_during_a_call_is_declined_and_the_call_con
         assert_eq!((asked.is_error, text(&asked).as_str()), (Some(false), expected), "{set}");
         within(connection.close()).await;
     }
-    // The newer era has no way to ask in the middle of a call, and the server says so.
+    // The newer era has no requests in the middle of a call, and the server reports that.
     let Some(interpreter) = interpreter("time") else { return };
     let (_child, port) = start(&interpreter, "stream").await;
     let connection = Remote::new(format!("http://127.0.0.1:{port}/mcp"), Protocol::Modern).open().await;

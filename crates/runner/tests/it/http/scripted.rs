@@ -21,7 +21,7 @@ pub(crate) struct Request {
     pub(crate) line: String,
     /// By their names in small letters.
     pub(crate) headers: BTreeMap<String, String>,
-    /// Null where there is none.
+    /// Null if there is none.
     pub(crate) body: Value,
 }
 

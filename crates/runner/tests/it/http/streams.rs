@@ -80,7 +80,7 @@ async fn a_stream_that_the_server_closes_is_resumed_after_the_requested_time() {
     let dull = ["host", "accept-encoding", "user-agent"];
     let headers = last.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     assert_eq!(headers.filter(|(name, _)| !dull.contains(name)).collect::<Vec<_>>(), expected);
-    // One call was made, whatever became of its stream.
+    // One call was made, regardless of its stream.
     assert_eq!(requests.iter().filter(|request| request.method() == "tools/call").count(), 1);
 }
 
@@ -280,7 +280,7 @@ async fn the_legacy_sse_transport_is_reported_with_what_to_do() {
             assert_eq!(refusing(status, body, opens, protocol).await, old, "{status} {protocol:?}");
         }
     }
-    // Whoever refuses for another reason is reported as before, whatever else it offers.
+    // A server that refuses for another reason is reported as before, regardless of what it offers.
     let other = "server `far`: responded to `initialize` with 404 Not Found\nhint: check the path in `url`: it is that of the \
                  endpoint, often `/mcp`";
     let start = Instant::now();

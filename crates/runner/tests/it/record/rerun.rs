@@ -61,7 +61,7 @@ fn opened(rest: Vec<Value>) -> Vec<Value> {
     all
 }
 
-/// A call inside of which the server reports and asks.
+/// A call during which the server reports progress and sends a request.
 fn asking() -> Vec<Value> {
     let mut asks = call(7, "echo", json!({ "text": "hi" }));
     asks["params"]["_meta"] = json!({ "progressToken": 7 });

@@ -146,7 +146,7 @@ async fn a_client_with_a_session_cancels_by_a_message_and_not_by_leaving() {
     tokio::time::sleep(Duration::from_millis(400)).await;
     let cancelled = client.post(&call(2, "cancelled", json!({}))).await;
     assert_eq!(cancelled.messages, [text_result(2, r#"[{"reason": "late", "requestId": 7}]"#)]);
-    // The reply came although nobody waited for it.
+    // The reply came although no client waited for it.
     let entries = proxy.finish().await;
     assert_eq!(entries[5], "0 < result #1 waited (3)");
 }

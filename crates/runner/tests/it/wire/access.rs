@@ -14,7 +14,7 @@ fn resolve(name: &str, entry: Option<&Model>, env: &[(&str, &str)]) -> Result<Ac
     Access::resolve(name, entry, &BTreeMap::from([("own".to_owned(), "from-suite".to_owned())]), &variables)
 }
 
-/// What `Debug` tells of an access: model, interface, address, and the variable of the key.
+/// What `Debug` shows of an access: model, interface, address, and the variable of the key.
 fn check(name: &str, entry: Option<&Model>, env: &[(&str, &str)], expected: &str) {
     let reported = match resolve(name, entry, env) {
         Ok(access) => format!("{access:?}"),

@@ -11,7 +11,7 @@ fn done() -> Value {
             "stop_reason": "end_turn", "usage": { "input_tokens": 1, "output_tokens": 1 } })
 }
 
-/// Thinking, a tool that ran at the provider, a type nobody knows, and two calls.
+/// Thinking, a tool that ran at the provider, an unknown type, and two calls.
 fn busy() -> Value {
     json!({
         "id": "msg_1", "type": "message", "role": "assistant", "model": "model-1",

@@ -219,7 +219,7 @@ async fn if_nothing_listens_the_hint_says_to_start_the_server() {
     let server = Server::start(vec![]).await;
     let base = server.base();
     drop(server);
-    // The listener is gone when its task is.
+    // The listener is closed when its task ends.
     tokio::task::yield_now().await;
     let refused = std::net::TcpStream::connect(base.trim_start_matches("http://")).unwrap_err();
     let client = Client::with(PATIENCE);

@@ -37,7 +37,7 @@ enum Kind {
 }
 
 impl Answer {
-    /// The answer that the trace has to a call.
+    /// The recorded answer to a call.
     pub(super) fn of(result: Option<&ToolResult>) -> Self {
         let Some(result) = result else {
             return Self { kind: Kind::Text(UNKNOWN.to_owned()), is_unknown: true, is_open: true };

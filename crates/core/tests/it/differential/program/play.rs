@@ -372,7 +372,7 @@ impl Stage<'_, '_> {
         }
     }
 
-    /// An answer that is no reply, or not a whole one.
+    /// A response that is not a reply, or only part of one.
     fn fail(&mut self, actor: &Actor<'_>, exchange: u64, trouble: ClientFault) {
         let interface = self.script.interface;
         match trouble {

@@ -51,7 +51,7 @@ impl Scene {
         }
         let task = tokio::spawn(async move {
             let mut got = Vec::new();
-            // There is none for what waits when the recording ends.
+            // Requests that wait when the recording ends have none.
             let Ok(mut response) = request.send().await else { return got };
             // A response that breaks off ends here too.
             while let Ok(Some(chunk)) = response.chunk().await {

@@ -149,7 +149,7 @@ impl Upstream {
 
     pub(super) fn answer(&self, key: &str, reply: Reply) {
         let waiting = self.waiting.0.lock().unwrap().remove(key);
-        // Nobody waits for an answer that comes too late.
+        // The client no longer waits for a late answer.
         let _ = waiting.map(|waiting| waiting.send(reply));
     }
 }
