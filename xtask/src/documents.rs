@@ -226,7 +226,7 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
-    /// Runs a document in a repository of its own.
+    /// Runs a document in its own repository.
     fn tried(text: &str, mode: Mode) -> Outcome {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join("in-the-root"), "").unwrap();

@@ -1,7 +1,7 @@
 //! `cargo xtask tidy`: rules that neither the compiler nor clippy can check.
 //!
 //! Each check is a pure function of the files and of what cargo says about the packages. ARCHITECTURE.md refers to them as
-//! `tidy::name` next to the invariant that each one holds.
+//! `tidy::name` next to the invariant that each one checks.
 
 mod links;
 mod packages;

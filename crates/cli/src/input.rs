@@ -69,7 +69,7 @@ pub(crate) struct Wanted {
     pub(crate) none: &'static str,
 }
 
-/// Suites, scripts and the like.
+/// Suites, scripts, gates files and mock servers.
 const WRITTEN: Wanted = Wanted {
     is_meant: |path| path.extension().is_some_and(|ext| ext == "yml" || ext == "yaml"),
     leaves_out_pipes: false,

@@ -83,7 +83,7 @@ fn listen(job: impl FnOnce(&mut dyn FnMut(Option<Duration>) -> WaitResult) + Sen
     {
         let _ = pipe::register(SIGINT, sender);
         let _ = pipe::register(SIGTERM, second);
-        // Under `nohup` a command goes on when its terminal is closed.
+        // Under `nohup` a command continues when its terminal is closed.
         if !is_ignored(SIGHUP) {
             let _ = pipe::register(SIGHUP, third);
         }

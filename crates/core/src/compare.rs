@@ -37,7 +37,7 @@ pub struct CompareOptions {
     pub margin: Option<f64>,
     /// Price of a million input and output tokens.
     pub price: Option<Price>,
-    /// Also compare each model by itself, where both sides have several.
+    /// Also compare each model separately, if both sides have several.
     pub by_model: bool,
 }
 
@@ -126,7 +126,7 @@ pub struct TestComparison {
     pub new: Passes,
     /// IDs of runs that passed only before and only after; none where runs are not paired.
     pub flips: Option<(Vec<String>, Vec<String>)>,
-    /// The p-value of its own; none if a side has no run that could be judged.
+    /// Its own p-value; none if a side has no run that could be judged.
     pub p_value: Option<f64>,
     /// The same adjusted by Holm for the number of tests.
     pub adjusted: Option<f64>,
@@ -172,7 +172,7 @@ pub struct Comparison {
     pub pooled: Option<f64>,
     /// The difference of the rates over all tests, with its 90 % interval.
     pub difference: Option<(f64, f64, f64)>,
-    /// Each model by itself, where that was asked for and there are several.
+    /// Each model separately, if requested and there are several.
     pub models: Vec<ModelComparison>,
     /// Every test of both sides, in the order of the new one.
     pub tests: Vec<TestComparison>,

@@ -1,6 +1,6 @@
 //! Mutation testing: recorded runs are changed on purpose, and the checks of a test judge the changed runs.
 //!
-//! A mutant is a valid trace with one change. It is caught when the verdict of the test goes from pass to fail or
+//! A mutant is a valid trace with one change. It is caught when the verdict of the test changes from pass to fail or
 //! unassessable. `sites` finds the places where an operator applies, `edit` makes and undoes a change, `equivalent` says
 //! which changes the configuration allows, `fix` finds a check that catches a missed mutant. The verdicts come from
 //! [`crate::judge`], as everywhere.

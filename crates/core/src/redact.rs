@@ -108,7 +108,7 @@ impl Redactor {
         out
     }
 
-    /// Removes secrets from a text that is split into pieces at any place. A replacement goes into the piece in which the
+    /// Removes secrets from a text that is split into pieces at any place. A replacement is put into the piece in which the
     /// secret begins.
     pub(crate) fn pieces(&self, pieces: &mut [String]) {
         let mut text = pieces.concat();

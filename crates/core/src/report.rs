@@ -216,7 +216,7 @@ impl Row {
         }
     }
 
-    /// Where the evidence comes from, as people read it, such as `replayed, edited`; empty where there is nothing to say.
+    /// Where the evidence comes from, as reports show it, such as `replayed, edited`; empty if unknown.
     pub fn source(&self) -> &'static str {
         match (self.origin, self.edited) {
             (Some(Origin::Replayed), true) => "replayed, edited",
@@ -303,7 +303,7 @@ impl Totals {
 /// The counts that reports show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Tests, each model of a test counted by itself.
+    /// Tests; each model of a test counts separately.
     pub tests: usize,
     /// Runs of tests, without those that were skipped.
     pub runs: usize,

@@ -1,6 +1,6 @@
 //! Scores of traces that were recorded elsewhere: one line of JSON per trace, one per group of runs.
 //!
-//! A trace is scored by itself, so traces can be scored in any order and by any number of threads; groups take in their
+//! Each trace is scored on its own, so traces can be scored in any order and by any number of threads; groups take in their
 //! runs in the order of the input.
 
 mod groups;
@@ -124,7 +124,7 @@ impl Scorer {
         self.rules().filter(|_| self.judges)
     }
 
-    /// Leaves [`CheckResult::line`] empty where it can: only reports show it, and its words cost more than many a gate.
+    /// Leaves [`CheckResult::line`] empty where it can: only reports show it, and writing it costs more than many gates.
     #[must_use]
     pub fn without_lines(self) -> Self {
         Self { is_terse: true, ..self }
@@ -247,7 +247,7 @@ impl Scorer {
     }
 }
 
-/// The group of a record from `source`: what the key selects, or what the record says by itself.
+/// The group of a record from `source`: what the key selects, or the record's own group.
 pub fn group_of(
     imported: &Imported<'_>,
     group_by: Option<&RecordKey>,

@@ -219,7 +219,7 @@ pub struct AgentTest {
     pub system_as_written: Option<Template>,
     /// The number of runs, or the most where they stop early.
     pub runs: u64,
-    /// Runs stop when they settle `reliability`, after this many at the earliest.
+    /// Runs stop when they settle `reliability`, but not before this many.
     pub settles_from: Option<u64>,
     pub max_turns: u64,
     pub max_tokens: u64,

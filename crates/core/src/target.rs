@@ -54,7 +54,7 @@ pub enum Selection<'a> {
 
 /// What a path selects in an envelope that may have missing parts.
 pub(crate) enum Resolved<'a> {
-    /// Everything on the way was recorded.
+    /// Everything along the path was recorded.
     Known(Selection<'a>),
     /// What it selects, as far as it was recorded.
     Partial {
@@ -194,7 +194,7 @@ impl std::str::FromStr for Target {
 /// One selection in progress.
 struct Walk<'t> {
     steps: &'t [Step],
-    /// The item that each `[*]` on the way is at.
+    /// The current item of each `[*]` along the path.
     items: Vec<usize>,
     /// The furthest step that selected nothing, and why.
     stop: usize,

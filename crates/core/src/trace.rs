@@ -72,13 +72,13 @@ object! {
         pub args: Option<Value> = "the arguments were not recorded: a `trajectory` that compares them is `unassessable`",
         /// The arguments as the model wrote them, if the program sent others.
         pub asked_args: Option<Value> = "the program sent what the model wrote",
-        /// Who made the call, if code that the model wrote made it, or the recorded program by itself: `{"type": "program"}`.
+        /// Who made the call, if code that the model wrote made it, or the recorded program on its own: `{"type": "program"}`.
         pub caller: Option<Value> as (Kind::Open("")) = "the model itself made the call",
         /// The provider's ID of the call.
         pub id: Option<String> = "the provider sent none",
         /// Name of the tool, without the prefix of its server.
         pub name: String,
-        /// Index into `tool_calls` of the call that the program repeated by itself.
+        /// Index into `tool_calls` of the call that the program repeated on its own.
         pub retry_of: Option<usize> = "it is not a retry",
         /// Server that owns the tool. Empty for a tool that no server has.
         pub server: Option<String> = "the recording does not say",
@@ -327,7 +327,7 @@ words! {
     Witness {
         /// The model requested it and a server received it.
         Both = "both",
-        /// Only a server: the program called by itself.
+        /// Only a server: the program made the call on its own.
         Mcp = "mcp",
         /// Only the model: no server got it.
         Model = "model",
@@ -367,7 +367,7 @@ words! {
 words! {
     /// Why a run ended.
     StopReason {
-        /// The model finished by itself.
+        /// The model finished on its own.
         Completed = "completed",
         /// The turn limit was reached.
         MaxTurns = "max_turns",

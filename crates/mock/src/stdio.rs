@@ -111,7 +111,7 @@ where
     let after_input = async {
         let hung_up_unseen = async {
             hung_up.await;
-            // While the reader makes progress, it reaches the end by itself.
+            // While the reader makes progress, it reaches the end on its own.
             while !progress.is_blocked.load(Ordering::Relaxed) {
                 sleep(POLL).await;
             }

@@ -2,7 +2,7 @@
 //!
 //! Every child leads its own process group. The group is always ended with the child: on request, because the child exited,
 //! because its handle was dropped (a panic, an aborted task) or because all children are stopped (Ctrl-C). A process that
-//! started its own session has left the group and is out of reach. Outside Unix there are no process groups, and only the
+//! started its own session has left the group and cannot be stopped. Outside Unix there are no process groups, and only the
 //! child itself is ended.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -134,7 +134,7 @@ impl ProgramRequest<'_> {
         (self.on_progress)(&RunProgress { name: self.row, is_over, ..RunProgress::default() });
     }
 
-    /// A text of the suite with its references resolved. What a recording sets goes before the environment.
+    /// A text of the suite with its references resolved. What a recording sets takes precedence over the environment.
     fn resolve(&self, template: &Template, set: &BTreeMap<String, String>) -> Result<String, RunError> {
         self.resolve_with(template, &[set])
     }
@@ -180,7 +180,7 @@ impl ProgramRequest<'_> {
         self.cell.test.servers.iter().map(|name| (name.as_str(), is_optional(name))).collect()
     }
 
-    /// Where the models are: where the suite says that the program should ask, else where it would ask by itself.
+    /// The addresses of the models: those that the suite sets for the program, else its defaults.
     fn upstreams(&self) -> Result<Upstreams, RunError> {
         let mut set = BTreeMap::new();
         for name in Upstreams::names() {
@@ -346,7 +346,7 @@ fn last_lines(finished: &Finished) -> String {
     let stdout = finished.stdout.as_deref().map(|bytes| printable(&bytes[bytes.len().saturating_sub(16 << 10)..]));
     let stdout = stdout.unwrap_or_default();
     let printed = if finished.stderr.trim().is_empty() { &stdout } else { &finished.stderr };
-    // Lines of marks and boxes, as tracebacks have them, say nothing by themselves.
+    // Lines of marks and boxes, as in tracebacks, say nothing.
     let lines = printed.lines().rev().filter(|line| line.contains(char::is_alphanumeric));
     let mut left = LAST_CHARS;
     let mut last: Vec<String> = lines

@@ -47,7 +47,7 @@ pub(super) fn run(command: &str, folder: &Path, programs: &Path, limit: Duration
     let child = shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let (done, waiting) = mpsc::channel();
-    // It ends by itself: the pipes close at the latest when the group is killed.
+    // It ends on its own: the pipes close at the latest when the group is killed.
     thread::spawn(move || done.send(child.wait_with_output()));
     match waiting.recv_timeout(limit) {
         Ok(output) => output.map(|output| Some(printed(&output))),

@@ -105,13 +105,13 @@ pub(super) fn key_table<'a>(heading: &str, keys: impl IntoIterator<Item = &'a Ke
     text
 }
 
-/// What a key takes, with links to what is described in a section of its own.
+/// What a key takes, with links to values that have their own section.
 fn takes(takes: &ValueType, page: Page) -> String {
     let link = |block: &Block| {
         let owner = gate_blocks().into_iter().find(|(_, other)| other.name == block.name);
         let home = match (owner, page) {
             (Some((kind, _)), _) => Page::Gate(kind),
-            // These files have blocks of their own and no others.
+            // These files have their own blocks and no others.
             (None, Page::Mock | Page::Script) => page,
             (None, Page::Suite | Page::Gate(_)) => Page::Suite,
         };

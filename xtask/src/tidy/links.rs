@@ -16,7 +16,7 @@ struct Link {
     /// From 1.
     line: usize,
     target: String,
-    /// For an image: whether it has a text for those who do not see it.
+    /// For an image: whether it has alternative text.
     is_described: bool,
 }
 

@@ -128,7 +128,7 @@ impl FromStr for GroupKey {
 
     fn from_str(typed: &str) -> Result<Self, RecordKeyError> {
         match RecordKey::parse(typed)? {
-            // A group is not named by itself.
+            // A group cannot be named by its own name.
             RecordKey::Group => Err(RecordKeyError::Part(typed.to_owned())),
             key => Ok(Self(key)),
         }

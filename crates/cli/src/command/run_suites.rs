@@ -96,7 +96,7 @@ pub(super) fn run(
     Ok(code)
 }
 
-/// Runs the selected cells and emits what becomes of them, in the order of the files.
+/// Runs the selected cells and emits their results, in the order of the files.
 fn judge(
     typed: &Run,
     (environment, names): (Environment<'_>, &[String]),

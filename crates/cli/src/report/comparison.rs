@@ -1,4 +1,4 @@
-//! Two sets of runs side by side, as every output shows them: `mcptest compare` by itself, and reports of `--compare` below
+//! Two sets of runs side by side, as every output shows them: `mcptest compare` alone, and reports of `--compare` below
 //! the totals.
 
 mod html;

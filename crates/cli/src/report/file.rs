@@ -23,7 +23,7 @@ pub(super) fn write(
     if !is_handed_over && trust == Trust::Untrusted {
         mcptest_runner::file::open(Path::new(&input::folder(path)), trust)?;
     }
-    // `/dev/fd/3` and the like lead to an open file, which is replaced if it is a regular file.
+    // `/dev/fd/3` and similar paths lead to an open file, which is replaced if it is a regular file.
     let path = match fs::canonicalize(path) {
         Ok(found) if is_handed_over => found,
         _ => path.to_owned(),

@@ -142,7 +142,7 @@ impl Pretty {
     }
 }
 
-/// A row by itself: its verdict, name and numbers, and below them the details, unless it passed and they were not requested.
+/// A single row: its verdict, name and numbers, and below them the details, unless it passed and they were not requested.
 fn single(row: &Row, name: &str, file: &str, verbosity: Verbosity, output: Output) -> String {
     let origin = row.source();
     let mut out = String::new();

@@ -135,7 +135,7 @@ fn every_face_of_the_sample_is_as_it_was_reviewed() {
 }
 
 #[test]
-fn a_saved_report_gives_every_face_again_byte_for_byte() {
+fn every_report_is_recreated_from_a_saved_one_byte_for_byte() {
     let again = output_of_saved();
     let older = named(&older());
     for (face, style, is_compared, file) in outputs() {
@@ -405,7 +405,7 @@ fn a_report_fits_its_schema_and_has_no_key_that_the_schema_does_not_describe() {
 }
 
 #[test]
-fn github_shows_as_many_annotations_as_the_platform_does_and_counts_the_rest() {
+fn github_shows_only_the_annotations_that_the_platform_shows_and_counts_the_rest() {
     let suite = suite();
     let idle = trace(&[], "Nothing.");
     let mut events = vec![Event::SuiteStarted { file: FILE.to_owned() }];
@@ -626,7 +626,7 @@ fn an_output_that_is_closed_is_an_error_unless_its_reader_has_seen_enough() {
 }
 
 #[test]
-fn a_reporter_that_cannot_be_had_is_refused() {
+fn an_unavailable_reporter_is_refused() {
     let refused = |typed: &str| typed.parse::<Choice>().unwrap_err().to_string();
     assert_eq!(refused("jsn=a"), "there is no reporter `jsn` (hint: did you mean `json`?)");
     assert_eq!(

@@ -33,7 +33,7 @@ pub(crate) enum Color {
     Never,
 }
 
-/// Columns of a line that goes into a file or a pipe.
+/// Columns of a line in a file or a pipe.
 pub(super) const WIDTH: usize = 100;
 
 /// Fewest and most columns of a line on a terminal.

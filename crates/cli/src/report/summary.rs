@@ -43,7 +43,7 @@ pub(crate) fn verdicts(totals: &Totals) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-/// Where the evidence of the runs comes from, as in "22 replayed (2 edited), 4 rerun"; empty if no run says.
+/// Where the evidence of the runs comes from, as in "22 replayed (2 edited), 4 rerun"; empty if it is unknown for every run.
 pub(super) fn origins(report: &Report) -> String {
     let rows = || report.suites.iter().flat_map(|suite| &suite.rows).filter(|row| row.family == Family::Run);
     let origins = Origin::ALL.iter().map(|origin| Some(*origin)).chain([None]);

@@ -177,7 +177,7 @@ fn an_error_exits_with_2_and_removes_the_previous_report() {
 }
 
 #[test]
-fn a_folder_for_reports_that_is_none_is_refused() {
+fn a_report_folder_that_is_a_file_is_refused() {
     for (reports, reason) in [
         ("", "the input `reports` is empty; hint: name a folder, or omit the input"),
         ("a\nhtml=/etc/passwd", "the input `reports` has several lines; hint: name one folder"),
@@ -258,7 +258,7 @@ fn dateless(text: &str) -> String {
 }
 
 #[test]
-fn hostile_inputs_are_passed_on_as_they_are() {
+fn hostile_inputs_are_passed_on_unchanged() {
     for text in HOSTILE {
         let here = workspace();
         witness(&here, "of-the-runner/mcptest", "of-the-runner/reported");

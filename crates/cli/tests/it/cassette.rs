@@ -568,7 +568,7 @@ t/s.yml:4:11: warning[passes-on-empty-trace]: `cancels` passes when the agent ma
 ";
 
 #[test]
-fn an_edit_is_an_error_until_it_is_accepted_and_every_report_says_so_from_then_on() {
+fn an_edit_is_an_error_until_it_is_accepted_and_is_then_shown_in_every_report() {
     let here = Folder::with(&[("t/s.yml", ONE), ("t/demo.yml", SCRIPT)]);
     let path = record(&here, ("cancels", "demo", 1), &answered("Done."));
     let at = "t/cassettes/s/cancels/demo/1.json";

@@ -271,7 +271,7 @@ fn the_verdict_of_a_gate_over_runs_is_compared_too() {
 }
 
 #[test]
-fn tests_of_one_name_match_in_order_if_both_sides_have_as_many() {
+fn tests_of_one_name_match_in_order_if_both_sides_have_the_same_number() {
     let trace = |verdict: &str| {
         format!(
             "{}\n",
@@ -288,7 +288,7 @@ fn tests_of_one_name_match_in_order_if_both_sides_have_as_many() {
 }
 
 #[test]
-fn each_model_is_compared_by_itself_and_one_that_regressed_is_enough() {
+fn each_model_is_compared_separately_and_one_regression_is_enough() {
     let suite = SUITE
         .replace("runs: 6", "runs: 8")
         .replace("exact: 6", "exact: 8")

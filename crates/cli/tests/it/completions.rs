@@ -27,7 +27,7 @@ fn the_script_for_each_shell_knows_every_command_and_its_options() {
 }
 
 #[test]
-fn closed_lists_are_completed_and_wrong_words_are_refused_as_before() {
+fn closed_lists_are_completed_and_wrong_words_are_refused() {
     let offered = |path: &str, option: &str| {
         let typed = mcptest::cli();
         let command = typed.find_subcommand(path).unwrap();
@@ -111,7 +111,7 @@ fn shells_that_are_installed_can_read_their_script() {
 }
 
 #[test]
-fn a_shell_that_is_not_known_is_refused_with_those_that_are() {
+fn an_unknown_shell_is_refused_with_a_list_of_known_ones() {
     Folder::with(&[]).check(
         &["completions", "nushell"],
         2,

@@ -120,7 +120,7 @@ fn verdicts(line: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn every_example_comes_to_the_verdicts_it_is_listed_with() {
+fn every_example_has_the_verdicts_it_is_listed_with() {
     for (name, code, totals) in SUITES {
         assert_eq!(verdicts(&["run", &format!("examples/{name}.yml")]), (Some(code), totals.to_owned()), "{name}");
     }
@@ -132,7 +132,7 @@ fn every_example_comes_to_the_verdicts_it_is_listed_with() {
 }
 
 #[test]
-fn every_recording_among_the_examples_was_made_by_the_program_as_it_is() {
+fn the_recordings_of_the_examples_are_what_the_current_program_records() {
     let recorded = SUITES.iter().filter(|(name, ..)| *name != NOT_RECORDED);
     let files: Vec<String> = recorded.map(|(name, ..)| format!("examples/{name}.yml")).collect();
     let line: Vec<&str> = ["cassette", "list"].into_iter().chain(files.iter().map(String::as_str)).collect();

@@ -115,7 +115,7 @@ fn signals_end_it_even_with_hanging_calls() {
 }
 
 #[test]
-fn a_crash_ends_it_with_its_own_code_and_without_a_word() {
+fn a_crash_exits_with_its_own_code_and_without_output() {
     let here = Folder::with(&[("tools.yml", TOOLS)]);
     let mut server = Server::start(&here, &["--fault", "crash"]);
     // At once means that what is not written yet is lost, so the greeting is read first.

@@ -157,7 +157,7 @@ fn hostile_names_get_distinct_paths_below_the_cassette_folder() {
 }
 
 #[test]
-fn a_suite_whose_name_is_dots_has_its_cassettes_below_cassettes_too() {
+fn a_suite_named_with_dots_keeps_its_cassettes_below_cassettes() {
     for name in ["..yml", "...yml", "....yaml"] {
         let here = Folder::with(&[(name, SUITE), ("tools.yml", TOOLS), ("script.yml", SCRIPT)]);
         let before = files(&here.0);

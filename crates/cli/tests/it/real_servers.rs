@@ -328,7 +328,7 @@ agents:
 }
 
 #[test]
-fn runs_at_the_same_time_have_servers_of_their_own_and_are_reported_in_order() {
+fn parallel_runs_have_their_own_servers_and_are_reported_in_order() {
     let suite = TIME_SUITE.replace("    prompt: Go.\n", "    prompt: Go.\n    runs: 3\n")
         + "    trajectory:
       calls: [{ name: convert_time, args: any, status: ok }]

@@ -337,7 +337,7 @@ fn a_cassette_that_is_missing_stale_cut_or_of_another_version_is_reported_with_t
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_and_a_second_recorder_are_refused_and_nothing_is_lost() {
+fn an_unwritable_folder_and_a_second_recorder_are_refused_and_nothing_is_lost() {
     let here = world(&test(CALLED), &script(&format!("{SEARCH}, {{ text: done }}")));
     // There is a file where the folder should be, which also stops the superuser.
     here.write("cassettes", b"");
@@ -514,7 +514,7 @@ fn a_call_from_generated_code_is_evidence_like_any_other_and_cannot_hide_behind_
 }
 
 #[test]
-fn unknown_tools_and_torn_arguments_are_part_of_the_trace() {
+fn unknown_tools_and_malformed_arguments_are_part_of_the_trace() {
     let turns = "{ calls: [{ tool: erase_all }, { tool: search, args: '{\"q\": ' }, { tool: search, args: { q: 5 } }] }, { text: done }";
     let here = world(
         &test("expect: [{ target: tool_names, matcher: { exact: [erase_all, search, search] } }]"),

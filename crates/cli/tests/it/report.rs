@@ -154,7 +154,7 @@ finds it     ✗ 2/3  ✓ 3/3
 }
 
 #[test]
-fn the_command_to_judge_again_judges_the_same_row() {
+fn the_rerun_command_judges_the_same_row() {
     let here = world();
     let output = here.command(&["run", "suite.yml", "-q"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();

@@ -147,7 +147,7 @@ fn swapped_calls_are_found() {
 }
 
 #[test]
-fn a_retry_that_is_gone_is_found() {
+fn a_removed_retry_is_found() {
     let here = recorded();
     edit(&here, "RETRIES = 2", "RETRIES = 1");
     let message = diverged(&rerun(&here, &[]));
@@ -240,7 +240,7 @@ fn a_request_to_another_host_is_refused_by_name() {
 }
 
 #[test]
-fn a_rerun_works_without_any_interface_but_loopback() {
+fn a_rerun_works_with_only_the_loopback_interface() {
     let here = recorded();
     let probe = Command::new("unshare").args(["-rn", "sh", "-c", "ip link set lo up"]).output();
     if !probe.is_ok_and(|probe| probe.status.success()) {
@@ -299,7 +299,7 @@ fn no_process_of_a_rerun_connects_to_another_host() {
 }
 
 #[test]
-fn a_recording_that_is_not_what_it_was_is_refused() {
+fn a_changed_recording_is_refused() {
     let here = recorded();
     let folder = found(&here);
     let (cassette, ledger) = (folder.join("1.json"), folder.join("1.ledger.jsonl"));

@@ -300,7 +300,7 @@ servers:
 }
 
 #[test]
-fn arguments_that_mean_nothing_are_refused() {
+fn invalid_arguments_are_refused() {
     let here = Folder::with(&[("b.yml", MAIL)]);
     let check = |flags: &[&str], complaint: &str| {
         let stderr = format!("error[bad-argument]: {complaint}\n\nFor more information, try '--help'.\n");

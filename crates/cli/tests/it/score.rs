@@ -361,7 +361,7 @@ fn formats_are_found_out_file_by_file_and_record_by_record() {
 }
 
 #[test]
-fn packed_inputs_are_unpacked_and_one_that_breaks_off_is_reported() {
+fn compressed_inputs_are_decompressed_and_a_truncated_one_is_reported() {
     let text = lines(&[GOOD, LYING]).repeat(200);
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     gzip.write_all(text.as_bytes()).unwrap();
@@ -495,7 +495,7 @@ fn merged_parts_of_groups_equal_the_result_of_one_process() {
 }
 
 #[test]
-fn parts_that_broke_off_or_were_judged_otherwise_are_not_merged_silently() {
+fn parts_that_are_truncated_or_judged_by_other_gates_are_not_merged_silently() {
     let trials = trials();
     let text = lines(&trials.iter().map(String::as_str).collect::<Vec<_>>());
     let gates = "trajectory: { mode: superset, calls: [{ name: search }] }\nreliability: {}\n";
@@ -636,7 +636,7 @@ fn many_groups_get_the_same_verdicts_on_one_thread_and_on_several() {
 }
 
 #[test]
-fn a_scored_corpus_goes_through_the_reporters() {
+fn a_scored_corpus_can_be_reported() {
     let folder = Folder::with(&[("t.jsonl", &lines(&[GOOD, LYING, "{oops"])), ("g.yml", GATES)]);
     let output =
         folder.command(&["score", "t.jsonl", "--gates", "g.yml", "--reporter", "junit=r.xml"]).output().unwrap();
@@ -775,7 +775,7 @@ fn converted_traces_score_as_they_did_before() {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_ends_it_and_the_rest_is_not_taken_for_good() {
+fn a_reader_that_stops_early_ends_it_and_the_rest_does_not_count_as_passed() {
     let text = format!("{GOOD}\n").repeat(20_000);
     let folder = Folder::with(&[("t.jsonl", &text)]);
     let mut child = piped(&folder, &["score", "t.jsonl"]);

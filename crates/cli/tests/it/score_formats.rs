@@ -115,7 +115,7 @@ fn an_archive_of_inspect_is_read_however_it_is_compressed() {
 }
 
 #[test]
-fn a_damaged_archive_and_one_of_something_else_are_refused() {
+fn a_damaged_archive_and_a_foreign_archive_are_refused() {
     let a = sample("a", "f");
     let whole = zip(&[("samples/a_epoch_1.json", &a, Method::Deflate), ("header.json", HEADER, Method::Deflate)]);
     let folder = Folder::with(&[]);
@@ -210,7 +210,7 @@ fn a_sub_agent_that_is_in_two_files_is_one_trace() {
 }
 
 #[test]
-fn spans_of_no_known_vocabulary_are_reported_and_do_not_vanish() {
+fn spans_in_an_unknown_vocabulary_are_reported() {
     let span = |attributes: Value| {
         json!({ "trace_id": "ab", "span_id": "cd", "name": "n", "start_time": 1, "end_time": 2, "attributes": attributes })
             .to_string()
@@ -246,7 +246,7 @@ fn an_edited_cassette_is_an_error_in_every_format_that_reads_it() {
 }
 
 #[test]
-fn a_trace_that_is_only_an_answer_is_an_envelope_wherever_it_stands() {
+fn a_trace_with_only_an_answer_is_an_envelope_anywhere() {
     let folder = Folder::with(&[("a.jsonl", "{\"id\":\"r\",\"final_response\":\"I sent the mail.\"}\n")]);
     let output = folder.command(&["score", "a.jsonl"]).output().unwrap();
     assert_eq!((output.status.code(), output.stdout.lines().count()), (Some(0), 1), "{output:?}");

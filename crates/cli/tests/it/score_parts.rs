@@ -66,7 +66,7 @@ fn a_record_that_a_part_could_not_read_counts_in_the_merge() {
 }
 
 #[test]
-fn a_line_of_no_known_verdict_is_refused() {
+fn a_line_with_an_unknown_verdict_is_refused() {
     let line = r#"{"source":"a","index":0,"id":null,"group":null,"verdict":"fine","metrics":{},"failures":[]}"#;
     let here = Folder::with(&[("a.jsonl", line)]);
     let stderr = "\
@@ -79,7 +79,7 @@ hint: inputs must be outputs of `mcptest score`; merged output cannot be merged 
 }
 
 #[test]
-fn an_unreadable_record_has_a_line_with_the_keys_of_a_trace_but_no_trace() {
+fn an_unreadable_record_has_a_line_with_the_keys_of_a_trace() {
     let here = Folder::with(&[
         ("a.jsonl", r#"{"messages":[{"role":"wizard","content":"Hi"}]}"#),
         ("gates.yml", "narrative: {}\n"),

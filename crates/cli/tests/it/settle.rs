@@ -116,7 +116,7 @@ fn runs_stop_when_they_settle_it_however_many_are_under_way() {
 }
 
 #[test]
-fn runs_do_not_start_far_ahead_of_one_that_is_slow() {
+fn runs_do_not_start_far_ahead_of_a_slow_one() {
     // The first run takes longer than all others together; each run leaves a mark when its server starts.
     let quick = "{ turns: [{ text: done }] }".to_owned();
     let slow = "{ turns: [{ calls: [{ tool: wait, args: {} }] }, { text: done }] }".to_owned();

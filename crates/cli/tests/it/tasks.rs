@@ -66,7 +66,7 @@ fn a_record_without_a_task_is_reported_and_without_any_gate_it_is_unassessable()
 }
 
 #[test]
-fn a_task_that_no_record_met_is_an_error_unless_it_is_optional() {
+fn a_task_without_a_record_is_an_error_unless_it_is_optional() {
     let task = |more: &str| {
         format!(
             "narrative: {{}}\ntasks:\n  - when: {{ task: {{ exact: \"1\" }} }}\n    golden_path: {{ calls: [find] }}\n{more}"
@@ -173,7 +173,7 @@ fn mutate_judges_each_trace_by_its_task() {
 }
 
 #[test]
-fn the_report_for_people_lists_traces_and_groups() {
+fn the_terminal_report_lists_traces_and_groups() {
     let gates = "stability: {}\n";
     let here = Folder::with(&[("t.jsonl", &traces()), ("g.yml", gates), ("tasks.yml", TASKS)]);
     let (code, out, err) = run(&here, &["score", "t.jsonl", "--gates", "tasks.yml", "--output", "pretty"]);
@@ -186,7 +186,7 @@ fn the_report_for_people_lists_traces_and_groups() {
 }
 
 #[test]
-fn a_long_list_for_people_ends_with_a_count() {
+fn a_long_printed_list_ends_with_a_count() {
     let many: String = (0..80).map(|at| trace(&format!("r{at}"), &json!(1), "find") + "\n").collect();
     let here = Folder::with(&[("t.jsonl", &many), ("g.yml", "narrative: {}\n")]);
     let (code, out, _) = run(&here, &["score", "t.jsonl", "--gates", "g.yml", "--output", "pretty"]);

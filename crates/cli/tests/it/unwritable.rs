@@ -149,7 +149,7 @@ fn a_full_disk_is_an_error_that_names_the_file_and_the_old_recording_stays() {
 }
 
 #[test]
-fn a_folder_that_is_read_only_is_replayed_from_and_refused_for_everything_else() {
+fn a_read_only_folder_can_be_replayed_but_not_recorded() {
     let here = world();
     let line = "mount --bind . . && mount -o remount,ro,bind . . && cd \"$PWD\" && exec \"$0\" \"$@\"";
     let Some(first) = with_mounts(&here, line, &["run", "suite.yml", "--record"]) else { return };

@@ -85,7 +85,7 @@ fn every_mistake_of_every_file_is_shown() {
 }
 
 #[test]
-fn a_folder_means_its_yaml_files_in_order_and_those_below_but_for_hidden_ones() {
+fn a_folder_means_all_yaml_files_in_it_and_below_except_hidden_ones() {
     let here = Folder::with(&[
         ("t/b.yaml", WRONG),
         ("t/a/z.yml", PROSE),
@@ -206,7 +206,7 @@ t/tools.yml:3:3: error[unknown-key]: unknown key `tool` in `mock_server`
 }
 
 #[test]
-fn a_suite_whose_script_cannot_be_used_is_wrong_at_its_place() {
+fn an_unusable_script_is_an_error_at_its_place_in_the_suite() {
     let here = Folder::with(&[("t/suite.yml", SCRIPTED), ("t/demo.yml", SCRIPT)]);
     here.check(&["validate", "t/suite.yml"], 0, "1 file: 1 valid\n", "");
     let wrong = |code: &str, message: &str, hint: &str| {
@@ -324,7 +324,7 @@ fn control_characters_never_reach_the_terminal() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_file_whose_name_is_not_text_is_found_all_the_same() {
+fn a_file_whose_name_is_not_utf8_is_found() {
     use std::os::unix::ffi::OsStrExt;
     let here = Folder::with(&[("t/a.yml", GOOD)]);
     std::fs::copy(here.0.join("t/a.yml"), here.0.join("t").join(std::ffi::OsStr::from_bytes(b"\xe9.yml"))).unwrap();

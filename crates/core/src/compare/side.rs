@@ -177,7 +177,7 @@ impl Side {
 
     fn row(&mut self, file: &str, row: &Row) {
         let suite = plain(file);
-        // Traces that were recorded elsewhere have no run; each is a test of its own.
+        // Traces that were recorded elsewhere have no run; each is its own test.
         let is_trace = row.run.is_none() && row.family == Family::Run;
         let is_same = |test: &TestRuns| test.suite == suite && test.test == row.test && test.model == row.model;
         if is_trace || !self.tests.last().is_some_and(is_same) {

@@ -324,7 +324,7 @@ pub struct ReliabilityParams {
     pub confidence: Confidence,
     /// The pass rate to show, above 0 and below 1. It replaces the default assertion.
     pub at_least: Option<f64>,
-    /// Runs stop when they settle the rate, after this many at the earliest. Without it their number was fixed in advance.
+    /// Runs stop when they settle the rate, but not before this many. Without it their number was fixed in advance.
     pub settles_from: Option<u64>,
     /// What is asserted.
     pub expect: Expect,

@@ -1,6 +1,6 @@
 //! Compares the calls that a program reports with those in the ledgers.
 //!
-//! Only calls to servers are compared: for its own tools a program has names of its own.
+//! Only calls to servers are compared: a program has its own names for its own tools.
 
 use crate::answer::{Account, AccountCall};
 use crate::json;

@@ -1,7 +1,7 @@
 //! What became of a run of a program: an error, a failed run, or a run to judge.
 //!
 //! A run that tested nothing is an error: the program did not start well, did not call its model through the proxy, or did
-//! not use a server of the test. What goes wrong after the first request to the model is the agent's own failure.
+//! not use a server of the test. Anything that fails after the first request to the model is a failure of the agent.
 
 use std::fmt::Write as _;
 
@@ -199,7 +199,7 @@ impl About<'_> {
         }
     }
 
-    /// What to change about a program that gave up by itself. `alone` is a server that it did not connect to.
+    /// What to change in a program that gave up. `alone` is a server that it did not connect to.
     fn early_hint(&self, alone: Option<&str>, servers: &[(&str, bool)]) -> String {
         let output = self.output.to_lowercase();
         if ["a tty", "/dev/tty", "a terminal", "inappropriate ioctl"].iter().any(|word| output.contains(word)) {

@@ -123,7 +123,7 @@ impl Clean<'_> {
         parts.into_iter().map(|(key, value)| (key, part(value))).collect()
     }
 
-    /// Redacts what continues as one text, then each event by itself: joined texts may hide where a word begins.
+    /// Redacts what continues as one text, then each event separately: joined texts may hide where a word begins.
     fn stream(&self, mut events: Vec<&mut Value>) {
         let mut pieces = Pieces::default();
         for event in &mut events {

@@ -120,7 +120,7 @@ impl Rerun {
         }
     }
 
-    /// What comes from now on is redacted before it is compared.
+    /// From now on, requests are redacted before they are compared.
     pub fn redact(&mut self, redactor: Redactor) {
         self.keys = Keys::redacting(redactor);
     }
@@ -276,7 +276,7 @@ impl Rerun {
         self.diverge(format!("a message to server `{server}` is too large to be compared"));
     }
 
-    /// What a server sent by itself in the next session, counted by server.
+    /// What a server sent unprompted in the next session, counted by server.
     pub fn session(&mut self, server: &str) -> Vec<Value> {
         let number = self.sessions.entry(server.to_owned()).or_insert(0);
         *number += 1;
@@ -412,7 +412,7 @@ impl Rerun {
 
     /// The recorded request that was probably meant: of the same kind, the next in order, with as much in common as possible.
     fn nearest(&self, asked: &RerunRequest) -> Option<usize> {
-        /// How many are looked at.
+        /// How many are compared.
         const MOST: usize = 16;
         let left: BTreeSet<usize> = self.left.values().flatten().copied().collect();
         let score = |at: &usize| match (&self.world.requests[*at].of, &asked.of) {

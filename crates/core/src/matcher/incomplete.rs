@@ -43,7 +43,7 @@ impl From<Option<bool>> for Decision {
 }
 
 impl Matcher {
-    /// Judges a value that may have missing parts. The recorded parts nest no deeper than a matcher goes.
+    /// Judges a value that may have missing parts. The recorded parts are not nested deeper than a matcher supports.
     pub(crate) fn decide(&self, value: &Partial<'_>) -> Decision {
         match (self, value) {
             (Self::Not(inner), _) => match inner.decide(value) {

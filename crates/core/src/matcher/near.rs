@@ -106,7 +106,7 @@ impl std::fmt::Display for Near {
     }
 }
 
-/// The comparison in whole multiples of the smallest decimal place; none when they do not fit.
+/// The comparison in whole multiples of the smallest decimal place; `None` if they do not fit.
 fn exact(numbers: [&Number; 3]) -> Option<bool> {
     let decimals = [decimal(numbers[0])?, decimal(numbers[1])?, decimal(numbers[2])?];
     let least = decimals.iter().map(|(_, exponent)| *exponent).min()?;

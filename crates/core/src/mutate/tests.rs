@@ -353,7 +353,7 @@ fn gates_over_runs_judge_the_whole_group() {
 }
 
 #[test]
-fn runs_with_little_evidence_are_changed_as_far_as_they_go() {
+fn runs_with_little_evidence_are_mutated_where_possible() {
     let only_text = json!({ "final_response": "Nothing to do", "conversation": { "stop_reason": "completed" } });
     let found = lines(&only_text, &nothing(), &all());
     assert_eq!(found.len(), 2, "{found:?}");

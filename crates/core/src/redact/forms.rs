@@ -5,7 +5,7 @@ use base64::alphabet;
 use base64::engine::general_purpose::{NO_PAD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use base64::engine::{Engine as _, GeneralPurpose};
 
-/// The shortest piece of a longer value that is looked for by itself. Shorter ones are words.
+/// The shortest piece of a longer value that is searched for on its own. Shorter ones are words.
 const SHORTEST_PIECE: usize = 16;
 
 /// Fewer characters of base64 decode to too little.
@@ -37,7 +37,7 @@ pub(super) fn forms(value: &str) -> Vec<String> {
     out
 }
 
-/// The parts of a value that are secrets by themselves: credentials behind their scheme, what an address carries, and lines.
+/// The parts of a value that are secrets on their own: credentials behind their scheme, what an address carries, and lines.
 fn pieces(value: &str) -> Vec<String> {
     let mut out = Vec::new();
     if let Some((scheme, rest)) = value.split_once(' ')

@@ -155,7 +155,7 @@ static WHOLES: [OnceLock<Option<Regex>>; SHAPES.len()] = [const { OnceLock::new(
 static STEMS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
     let stems = SHAPES.iter().filter(|shape| !shape.stem.is_empty());
     let compiled = stems.filter_map(|shape| {
-        // Four more characters are more than what everybody knows.
+        // The prefix alone is public; four more characters are not.
         let before = format!(r"(?:^|[^A-Za-z0-9])({}[A-Za-z0-9_.+/=-]{{4,}}?)(?:…|\.\.\.)", shape.stem);
         Some((shape.kind, Regex::new(&before).ok()?))
     });

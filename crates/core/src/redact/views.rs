@@ -9,7 +9,7 @@ const DEPTH: usize = 2;
 /// A text without one kind of escapes, or with all of them.
 pub(super) struct View {
     pub(super) bytes: Vec<u8>,
-    /// From this byte of the view on, bytes come from that byte of the text on.
+    /// From the first offset on, bytes of the view come from the second offset on in the text.
     jumps: Vec<(usize, usize)>,
 }
 
@@ -27,7 +27,7 @@ impl View {
         }
     }
 
-    /// Takes over what has no escape. Its place may jump if it comes from another view.
+    /// Copies text without escapes. Its offset may jump if it comes from another view.
     fn copy(&mut self, bytes: &[u8], range: Range<usize>, parent: Option<&Self>) {
         if let Some(parent) = parent {
             let first = parent.jumps.partition_point(|(from, _)| *from < range.start);

@@ -1,7 +1,7 @@
 //! JSON that is parsed on first use.
 //!
 //! Most of a recording is what tools answered, and most gates never look at it. It is checked when the recording is read and
-//! kept as text; so what a verdict rests on does not depend on who looks.
+//! kept as text; so verdicts do not depend on which reader is used.
 
 use std::fmt;
 use std::ops::Deref;

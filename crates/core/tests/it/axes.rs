@@ -51,7 +51,7 @@ fn an_edge_breaks_when_a_later_call_has_no_earlier_one_before_it() {
 }
 
 #[test]
-fn a_refused_call_is_not_one_that_was_made() {
+fn a_refused_call_does_not_count_as_made() {
     let run = |refused: &str| {
         let result = |name: &str| {
             let error = json!({ "is_error": true, "error": { "kind": "refused", "message": "not allowed" } });

@@ -274,7 +274,7 @@ fn calls_and_results_are_judged_by_their_known_parts() {
 }
 
 #[test]
-fn a_result_shows_what_its_format_promises_and_nothing_more() {
+fn a_result_has_what_its_format_records_and_nothing_more() {
     let envelope = json!({
         "tool_calls": [{ "name": "a" }, { "name": "b" }, { "name": "c" }],
         "tool_results": [

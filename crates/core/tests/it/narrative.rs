@@ -233,7 +233,7 @@ fn evaluate(params: NarrativeParams, trace: &Trace) -> GateOutcome<NarrativeRepo
 }
 
 #[test]
-fn an_absent_claim_says_what_it_takes_and_why_the_nearest_calls_do_not_count() {
+fn an_absent_claim_shows_what_it_needs_and_why_the_nearest_calls_do_not_count() {
     let fine = json!({ "is_error": false });
     let failed = json!({ "is_error": true });
     let message = "Done — I’ve paid it. Two checked bags have been added to your trip.";
@@ -355,7 +355,7 @@ fn without_the_message_or_the_calls_there_is_nothing_to_compare() {
 }
 
 #[test]
-fn the_limit_on_divergence_applies_in_addition_to_own_expectations() {
+fn the_limit_on_divergence_applies_in_addition_to_custom_expectations() {
     // Two calls and no claim: one of the two tools is mentioned, so the score is one half.
     let calls = json!([{ "name": "get_order", "args": {} }, { "name": "delete_note", "args": {} }]);
     let trace =
@@ -382,7 +382,7 @@ fn the_limit_on_divergence_applies_in_addition_to_own_expectations() {
 }
 
 #[test]
-fn an_own_expectation_that_fails_shows_the_words_behind_the_number() {
+fn a_failed_custom_expectation_shows_the_text_behind_the_number() {
     const DELETED: &str = "delete_note was called (tool_calls[4]) and is not mentioned";
     const AMOUNT: &str = "the message states \"21\", but pay_back was given amount 12 (tool_calls[1])";
     const SENT: &str = "\"sent the mail\": no call did this (expected a call to send, post, publish or message); \

@@ -381,7 +381,7 @@ proptest! {
     #![proptest_config(cases(1_500))]
 
     #[test]
-    fn a_verdict_on_partial_evidence_holds_however_the_gaps_are_filled(
+    fn a_verdict_on_partial_evidence_does_not_depend_on_how_gaps_are_filled(
         mut case in any_partial_case(),
         picks in proptest::collection::vec(any::<proptest::sample::Index>(), 60),
     ) {

@@ -430,7 +430,7 @@ fn missing_evidence_is_unassessable() {
 }
 
 #[test]
-fn a_call_of_unknown_success_is_not_a_success() {
+fn a_call_with_an_unknown_result_is_not_a_success() {
     let unknown = trace(&[timeout(3000), json!({ "content": [] })], "completed", "done");
     let outcome = evaluate(RecoveryParams { require_call: true, ..default() }, &unknown);
     assert_ne!(outcome.verdict, Verdict::Pass);
@@ -446,7 +446,7 @@ fn an_absurd_turn_number_does_not_panic() {
 }
 
 #[test]
-fn a_later_call_of_unknown_outcome_leaves_recovery_by_call_unknown() {
+fn a_later_call_with_an_unknown_result_leaves_recovery_by_call_unknown() {
     let silent = json!({ "content": [] });
     let trace = trace(&[timeout(3000), silent.clone()], "completed", "done");
     let strict = RecoveryParams { require_call: true, ..default() };

@@ -322,7 +322,7 @@ fn at_least(rate: f64, settles_from: Option<u64>) -> ReliabilityGate {
 }
 
 #[test]
-fn a_rate_is_shown_refuted_or_open() {
+fn a_rate_is_proven_refuted_or_undecided() {
     let gate = at_least(0.9, None);
     let passed = gate.evaluate(&[true; 29]);
     assert_eq!(judged(&passed), (Verdict::Pass, vec![]));

@@ -255,7 +255,7 @@ fn a_successful_parallel_call_is_not_a_recovery() {
 }
 
 #[test]
-fn a_grid_sets_tests_against_models_by_the_worst_of_their_rows() {
+fn a_grid_shows_the_worst_row_of_each_test_and_model() {
     let made = |test: &str, model: &str, attempts: Vec<Attempt>| {
         let mut suite = suite(&MANY.replace("    stability: {}\n", ""));
         suite.agents[0].name = test.to_owned();

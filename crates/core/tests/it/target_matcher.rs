@@ -272,7 +272,7 @@ fn schemas_compare_every_digit() {
 }
 
 #[test]
-fn schemas_are_draft_2020_12_unless_they_say_otherwise() {
+fn schemas_are_draft_2020_12_by_default() {
     let tuple = json!([{ "type": "integer" }]);
     check(json!({ "schema": { "prefixItems": tuple } }), json!(["x"]), No);
     let draft7 = "http://json-schema.org/draft-07/schema#";

@@ -320,7 +320,7 @@ fn tokens_are_the_total_else_input_and_output() {
 }
 
 #[test]
-fn a_result_failed_when_anything_recorded_says_so() {
+fn a_result_failed_if_any_recorded_field_says_so() {
     let error = CallError { kind: ErrorKind::Http, code: Some(502), message: String::new() };
     let mark = |effect| FaultMark { name: "f".into(), kind: FaultKind::Slow, effect, ms: 1 };
     let unknown = ToolResult::default();

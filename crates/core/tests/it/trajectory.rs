@@ -106,7 +106,7 @@ fn modes_match_as_the_table_says() {
 }
 
 #[test]
-fn a_refused_call_matches_only_an_expectation_that_says_so() {
+fn a_refused_call_matches_only_an_expectation_that_allows_it() {
     let refused = json!({ "is_error": true, "content": [], "error": { "kind": "refused", "message": "not allowed" } });
     let run = |result: &Value| {
         read(json!({ "tool_calls": [{ "name": "a", "server": "s", "args": {} }], "tool_results": [result] }))
@@ -128,7 +128,7 @@ fn a_refused_call_matches_only_an_expectation_that_says_so() {
 }
 
 #[test]
-fn an_empty_reference_passes_under_every_mode_but_subset() {
+fn an_empty_reference_passes_under_every_mode_except_subset() {
     for mode in MODES {
         check(mode, json!([]), &called(&[]), 0);
         let mismatches = if mode == MatchMode::Subset { 2 } else { 0 };

@@ -39,7 +39,7 @@ fn check(dir: &str, loads: bool) -> usize {
 }
 
 #[test]
-fn every_mistake_is_refused_in_the_expected_words() {
+fn every_mistake_has_its_exact_message() {
     assert!(check("mistakes", false) >= 20);
 }
 

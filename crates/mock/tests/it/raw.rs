@@ -284,7 +284,7 @@ async fn of_two_calls_with_one_id_the_later_one_can_be_canceled_after_the_first_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hundred_hanging_calls_slow_down_nothing() {
+async fn a_hundred_hanging_calls_do_not_slow_down_others() {
     let mut client = Client::legacy(&["hang", "say=none"]).await;
     for id in 0..100 {
         client.call(json!(id), "echo", json!({})).await;
@@ -659,7 +659,7 @@ async fn answers_are_made_from_the_arguments() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_that_lead_nowhere_are_refused_as_a_good_server_does() {
+async fn invalid_requests_get_the_errors_of_a_correct_server() {
     for modern in [true, false] {
         let mut client = if modern { Client::modern(&["hang"]) } else { Client::legacy(&["hang"]).await };
         let not_found = if modern { -32602 } else { -32002 };
@@ -720,7 +720,7 @@ async fn missing_features_are_not_announced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_snapshot_is_listed_as_it_is() {
+async fn a_snapshot_is_listed_unchanged() {
     let tool = json!({
         "name": "a", "icons": [{ "src": "x" }], "_meta": { "k": 1 }, "execution": {}, "inputSchema": {
             "type": "object", "properties": { "q": { "type": "string", "pattern": "^(?!no)", "odd": 1 } },

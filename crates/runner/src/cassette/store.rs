@@ -50,7 +50,7 @@ impl Folder {
     }
 
     /// The cassettes of a file with tests that are code: `cassettes/<name>` next to it. The name keeps its ending, so that a suite
-    /// of the same stem has a folder of its own.
+    /// of the same stem has its own folder.
     pub fn of_code(file: &Path) -> Self {
         let folder = file.parent().unwrap_or(Path::new(""));
         Self { root: folder.join("cassettes").join(file.file_name().unwrap_or_default()), trust: Trust::Trusted }

@@ -86,7 +86,7 @@ struct State {
 pub(crate) struct Exchange {
     state: Mutex<State>,
     end: watch::Sender<Option<End>>,
-    /// Where every line of the server goes, if it is passed on instead of answered.
+    /// Receives every line of the server, if lines are passed on instead of answered.
     relay: Option<mpsc::UnboundedSender<Vec<u8>>>,
 }
 

@@ -141,7 +141,7 @@ impl Http {
         self.0.peer.negotiation().repeated = Arc::new(repeated);
     }
 
-    /// Sends a message with this text. A request is sent in the background; its reply goes to the exchange.
+    /// Sends a message with this text. A request is sent in the background; its reply is delivered to the exchange.
     pub(crate) fn push(
         &self,
         message: Value,

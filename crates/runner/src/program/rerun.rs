@@ -94,7 +94,7 @@ impl RecordedRun {
         self.names.iter().cloned().chain(keys).map(|name| (name.clone(), dummy_value(&name)))
     }
 
-    /// What is set for the program. A key that is set is replaced: what goes past the recording must not find one.
+    /// What is set for the program. A key that is set is replaced, so that no request outside the recording can use it.
     pub(super) fn environment(&self, outside: &dyn Fn(&str) -> Option<String>) -> BTreeMap<String, String> {
         let is_used = |interfaces: &[Interface]| interfaces.iter().any(|interface| self.interfaces.contains(interface));
         let keys = KEYS.iter().filter(|(name, interfaces)| is_used(interfaces) || outside(name).is_some());

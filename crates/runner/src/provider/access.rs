@@ -222,7 +222,7 @@ impl Access {
             value.set_sensitive(true);
             headers.insert(header, value);
         }
-        // These select who pays at OpenAI; a server that the suite names does not know them.
+        // These select the OpenAI account to bill; other servers do not know them.
         if provider == Provider::Openai && !in_suite {
             for (variable, header) in
                 [("OPENAI_ORG_ID", "openai-organization"), ("OPENAI_PROJECT_ID", "openai-project")]

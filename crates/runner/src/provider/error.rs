@@ -65,7 +65,7 @@ pub enum Problem {
     Status {
         status: u16,
         message: String,
-        /// How long the provider asks to wait.
+        /// The requested delay.
         wait: Option<Duration>,
     },
     /// A redirect, which is not followed because the request carries a key.

@@ -174,7 +174,7 @@ fn is_passing(status: StatusCode) -> bool {
     matches!(status.as_u16(), 408 | 409 | 429 | 500..=599)
 }
 
-/// How long the provider asks to wait, in seconds. The header may also contain a date, which no model provider sends.
+/// The delay that the provider requests, in seconds. The header may also contain a date, which no model provider sends.
 fn wait(response: &Response) -> Option<Duration> {
     let text = response.headers().get(RETRY_AFTER)?.to_str().ok()?;
     Duration::try_from_secs_f64(text.trim().parse().ok()?).ok()

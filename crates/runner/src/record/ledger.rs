@@ -36,7 +36,7 @@ impl std::fmt::Debug for Recorder {
     }
 }
 
-/// What a model request asks for, before it is entered.
+/// What a model request is about, before it is recorded.
 #[derive(Debug)]
 pub(super) struct PendingModelRequest {
     pub(super) interface: Option<Interface>,

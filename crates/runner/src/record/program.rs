@@ -67,7 +67,7 @@ pub struct Finished {
     pub stdout: Option<Vec<u8>>,
     /// The end of its standard error, where it is kept.
     pub stderr: String,
-    /// Whether it was stopped before it had ended by itself.
+    /// Whether it was stopped before it ended on its own.
     pub was_stopped: bool,
     /// Whether it was stopped at its time limit.
     pub timed_out: bool,
@@ -162,7 +162,7 @@ fn fed(text: &str) -> io::Result<Stdio> {
     }
     let (reader, mut writer) = io::pipe()?;
     let text = text.to_owned();
-    // A program that does not read its input must not hold anything up. The thread ends with the program.
+    // A program that does not read its input must not block anything. The thread ends with the program.
     thread::Builder::new().spawn(move || {
         let _ = writer.write_all(text.as_bytes());
     })?;

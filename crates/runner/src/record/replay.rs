@@ -1,4 +1,4 @@
-//! The recorded world in place of the real one: answers from a ledger, to a program that runs again.
+//! Answers from a ledger instead of real models and servers, for a program that runs again.
 //!
 //! Nothing here opens a connection to another host. `model` answers model requests; the endpoints of recorded servers are
 //! next to those of real ones.
@@ -46,7 +46,7 @@ impl Player {
         self.0.rerun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What comes from now on is redacted before it is compared, and what is sent has the values of this run.
+    /// From now on, requests are redacted before they are compared, and responses contain the values of this run.
     pub(super) fn set_secrets(&self, redactor: Redactor, secrets: Vec<(String, String)>) {
         self.rerun().redact(redactor);
         let marked = |(name, value): (String, String)| {

@@ -67,7 +67,7 @@ fn a_fault_hits_only_its_tool_on_its_server() {
 }
 
 #[test]
-fn a_fault_that_recovers_fails_so_often_and_then_never_again() {
+fn a_fault_that_recovers_fails_this_often_and_never_again() {
     let out = "flaky timeout 3000 ms: timeout no answer within 3000 ms";
     let search = ("web", "search");
     check(

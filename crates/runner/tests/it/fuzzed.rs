@@ -48,7 +48,7 @@ fn report_invariants_hold_for_complete_partial_and_damaged_reports() {
 }
 
 #[test]
-fn a_refusal_is_short_however_long_the_name_that_is_refused() {
+fn an_error_about_a_long_name_is_short() {
     let mut value: Value = serde_json::from_str(&text(CASSETTE)).unwrap();
     value["k".repeat(100_000)] = json!(1);
     assert!(!cassette::check_cassette(&value.to_string()));

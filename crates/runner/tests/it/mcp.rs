@@ -77,7 +77,7 @@ async fn a_server_that_ignores_the_probe_costs_two_seconds_and_not_its_time_limi
 }
 
 #[tokio::test]
-async fn an_answer_to_the_probe_that_comes_during_the_handshake_is_not_taken_for_its_answer() {
+async fn a_late_answer_to_the_probe_is_not_mistaken_for_the_answer_to_the_handshake() {
     let fake = Fake::new("late-discover").speaking(Protocol::Auto).patient(1500);
     let connection = fake.open().await;
     assert_eq!(connection.observed(), &legacy());
@@ -86,7 +86,7 @@ async fn an_answer_to_the_probe_that_comes_during_the_handshake_is_not_taken_for
 }
 
 #[tokio::test]
-async fn a_server_that_dies_of_the_probe_is_started_again() {
+async fn a_server_that_exits_at_the_probe_is_restarted() {
     check(&Fake::new("dies-on-discover").speaking(Protocol::Auto), &legacy()).await;
 }
 

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::fake::{Fake, call, within};
 
 #[tokio::test]
-async fn a_server_that_ends_by_itself_takes_its_descendants_along() {
+async fn a_server_that_exits_on_its_own_leaves_no_descendants() {
     let fake = Fake::new("family");
     let connection = fake.open().await;
     assert_eq!(fake.left().len(), 2);

@@ -83,7 +83,7 @@ fn show(path: &str, cassette: &Cassette) -> String {
     out
 }
 
-/// How a recorded program ended, and what it asked its model and its servers.
+/// How a recorded program ended, and its requests to its model and servers.
 fn program(program: &Program, out: &mut String) {
     let exit = program.exit.map_or_else(|| "did not end by itself".to_owned(), |code| format!("exit code {code}"));
     let incomplete =

@@ -10,7 +10,7 @@ use mcptest_runner::temp_file::TempFile;
 use super::stop;
 use crate::input::shown;
 
-/// The suite, which `mcptest run` finds by itself.
+/// The suite, which `mcptest run` finds by default.
 pub(super) const SUITE: &str = "mcptest.yml";
 
 /// `mcptest run` would find this one too, and two are ambiguous.

@@ -53,7 +53,7 @@ struct Typed<'a> {
     values: BTreeMap<String, String>,
 }
 
-/// Runs the agent and drafts its suite. The recording is there already; it goes when the second value is dropped.
+/// Runs the agent and drafts its suite. The recording is already written; it is removed when the second value is dropped.
 pub(super) fn draft(
     typed: &Init,
     line: &str,

@@ -44,7 +44,7 @@ struct Found {
 /// hundreds of traces, so the mutants of a whole batch would take gigabytes.
 const AT_ONCE: usize = 4;
 
-/// Groups in order of first appearance. A run without a group is a group by itself.
+/// Groups in order of first appearance. A run without a group is its own group.
 #[derive(Default)]
 struct Groups {
     all: Vec<RunGroup>,

@@ -63,7 +63,7 @@ fn body(found: &Comparison, verbose: bool, width: usize, margin: usize, out: &mu
     }
 }
 
-/// One model by itself.
+/// One model alone.
 fn model(found: &ModelComparison) -> String {
     let ModelComparison { model, tests, old, new, .. } = found;
     let mut out = format!("{} {:<12}  model {}: ", sign(found.outcome), found.outcome.as_str(), one_line(model));
@@ -193,7 +193,7 @@ pub(super) fn details(test: &TestComparison, most: usize) -> Vec<String> {
     out
 }
 
-/// Means per run, such as `per run: calls 5.1 -> 4.8 (-5.9%)`, with the time on a line of its own: it differs from run to run.
+/// Means per run, such as `per run: calls 5.1 -> 4.8 (-5.9%)`, with the time on its own line: it differs from run to run.
 pub(super) fn measures(found: &[Measure]) -> Vec<String> {
     let one = |measure: &Measure| {
         let Measure { name, old, new } = *measure;

@@ -22,7 +22,7 @@ pub(super) struct Runs {
     /// The runs, and the outcomes of their faults.
     kinds: Vec<Kind>,
     paths: Paths,
-    /// Every row by itself, for `-v`.
+    /// Every row on its own, for `-v`.
     rows: String,
 }
 

@@ -84,7 +84,7 @@ fn a_model_behind_tls_is_reached_by_a_local_authority_and_a_proxy() {
 }
 
 #[test]
-fn an_unknown_authority_is_an_error_that_the_agent_gets() {
+fn an_unknown_certificate_authority_is_an_error_that_the_agent_gets() {
     let Some(world) = World::new(&OPENAI) else { return };
     let model = model(&OPENAI);
     let Some(tls) = Tls::start(&world.here, &model) else { return };

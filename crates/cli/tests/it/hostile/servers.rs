@@ -175,7 +175,7 @@ fn a_schema_that_points_elsewhere_is_kept_and_nothing_is_fetched() {
 }
 
 #[test]
-fn a_recording_of_what_a_server_did_is_judged_like_the_run_and_a_run_that_broke_leaves_none() {
+fn a_recording_of_what_a_server_did_is_judged_like_the_run_and_a_broken_run_leaves_none() {
     for (row, files) in [
         (fine("100 levels", &["x"]), 1),
         (fine("words that steer", &["x"]), 1),

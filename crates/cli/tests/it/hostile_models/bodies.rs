@@ -72,7 +72,7 @@ fn millions_of_small_values_do_not_become_gigabytes() {
 }
 
 #[test]
-fn a_huge_reply_that_is_not_json_is_shown_in_part() {
+fn a_huge_reply_that_is_not_json_is_truncated() {
     let scene = body(|_| b"a ".repeat(1 << 20));
     let words = "a ".repeat(200);
     scene.check(
@@ -108,7 +108,7 @@ fn an_answer_that_stalls_is_left_when_the_user_wants_to_stop() {
 }
 
 #[test]
-fn an_empty_reply_is_a_reply_without_words_and_an_empty_answer_is_none() {
+fn an_empty_reply_has_no_text_and_an_empty_response_is_an_error() {
     let scene = body(|dialect| body_of(dialect, &Reply::default()).into_bytes());
     scene.check(0, "pass");
     for (model, ..) in WIRES {
@@ -145,7 +145,7 @@ fn an_empty_reply_is_a_reply_without_words_and_an_empty_answer_is_none() {
 }
 
 #[test]
-fn counts_of_tokens_that_are_none_are_unknown_and_huge_ones_do_not_overflow() {
+fn invalid_token_counts_are_unknown_and_huge_ones_do_not_overflow() {
     for usage in [
         ["-5", "20"],
         ["\"100\"", "20"],

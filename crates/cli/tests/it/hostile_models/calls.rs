@@ -113,7 +113,7 @@ fn ten_megabytes_of_arguments_are_evidence() {
 }
 
 #[test]
-fn arguments_nested_without_end_are_refused_as_text_and_end_the_run_as_json() {
+fn deeply_nested_arguments_are_refused_as_text_and_end_the_run_as_json() {
     let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
     let args = format!("\"{{\\\"q\\\":{deep}}}\"");
     let scene = Scene::record(CLOSES, move |dialect| {

@@ -33,7 +33,7 @@ fn a_complaint_without_end_is_read_in_part() {
 }
 
 #[test]
-fn a_key_is_not_shown_in_half_where_a_complaint_is_cut() {
+fn no_part_of_a_key_is_shown_where_a_message_is_cut() {
     // All that is before the key is left out, and what is behind it is not read.
     for shown in [6, 12] {
         let body = format!("{}{}", " ".repeat((64 << 10) - shown), KEY.repeat(1000));
@@ -45,7 +45,7 @@ fn a_key_is_not_shown_in_half_where_a_complaint_is_cut() {
 }
 
 #[test]
-fn a_wait_of_a_year_is_not_made_and_one_of_less_than_nothing_is_none() {
+fn a_retry_delay_of_a_year_is_not_waited_for_and_a_negative_one_is_ignored() {
     let hint = "hint: try again later, or with fewer runs at once (`--jobs 1`)";
     let scene = refused(429, "retry-after: 31536000\r\n", Vec::new());
     scene.check(

@@ -28,7 +28,7 @@ fn server() -> String {
 }
 
 #[test]
-fn a_suite_from_an_agent_replays_and_runs_again() {
+fn a_suite_from_an_agent_can_be_replayed_and_rerun() {
     let here = world();
     let output = init(&here, &["--server", &server(), "--prompt", "Find the note about ${rain}."], "");
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));

@@ -301,7 +301,7 @@ fn calls_of_one_turn_get_their_own_answers_whichever_arrives_first() {
 }
 
 #[test]
-fn a_long_run_may_take_as_many_turns_as_it_took() {
+fn a_long_run_may_take_its_recorded_number_of_turns() {
     let calls: Vec<Value> = (0..12).map(|at| json!({ "name": format!("step_{at}"), "args": {} })).collect();
     let [suite, ..] = made(&json!({ "tool_calls": calls, "final_response": "Done." }));
     assert!(suite.contains("\n    max_turns: 13 # as many as the trace has\n"), "{suite}");

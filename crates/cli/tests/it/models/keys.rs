@@ -214,7 +214,7 @@ fn a_note_on_the_advisory_request_repeats_no_secret_of_the_run() {
 }
 
 #[test]
-fn half_a_secret_is_not_shown_where_the_words_of_a_provider_are_cut() {
+fn no_part_of_a_secret_is_shown_where_a_provider_message_is_cut() {
     let server = Loopback::start(|request, _| match Dialect::of(request) {
         // Wherever the cut falls, it is in the middle of a token, and far into it after 400 characters.
         Some(_) => {

@@ -76,7 +76,7 @@ fn many_runs_of_a_program_take_little_and_leave_nothing() {
 }
 
 #[test]
-fn what_a_killed_recorder_leaves_is_in_the_way_of_nothing() {
+fn files_of_a_killed_recorder_do_not_get_in_the_way() {
     let (mark, model) = (mark("killed"), model());
     let here = folder(&suite("", "", ""));
     assert_eq!(run(&here, &model, &["--record"]).status.code(), Some(0));

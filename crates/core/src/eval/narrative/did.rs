@@ -23,7 +23,7 @@ const MAX_SHOWN: usize = 60;
 pub enum Source {
     /// The words of the tool's name.
     Name,
-    /// The tool that a pass-through tool was asked to call.
+    /// The tool that a pass-through tool calls.
     InnerName,
     /// An argument that names an action or a state.
     Argument,

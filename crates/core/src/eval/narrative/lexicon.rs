@@ -7,7 +7,7 @@ use super::actions::VERBS;
 use super::index::Index;
 use super::words::{CLASSES, Class, Form, IRREGULAR, forms_of, regular_root};
 
-/// What is known of a word by itself.
+/// What is known of a single word.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Known {
     pub(super) class: Class,

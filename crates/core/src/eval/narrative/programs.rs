@@ -69,7 +69,7 @@ struct Family {
     names: &'static str,
     looks: &'static str,
     does: &'static [(&'static str, &'static str)],
-    /// Whether other words are actions by themselves, as in `kubectl scale`.
+    /// Whether other words alone are actions, as in `kubectl scale`.
     by_word: bool,
 }
 

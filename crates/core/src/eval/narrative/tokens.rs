@@ -162,7 +162,7 @@ impl<'a> Reader<'a> {
         self.out.push(Token { text, span: self.at..end, kind: Kind::Word(known.class), known });
     }
 
-    /// Adds a mark `length` bytes long and goes past it.
+    /// Adds a mark of `length` bytes and moves past it.
     fn mark(&mut self, kind: Kind, length: usize) {
         let end = self.at + length;
         self.push("", end, kind);

@@ -564,7 +564,7 @@ pub(super) fn is_adjectival(verb: &str) -> bool {
     )
 }
 
-/// Verbs that things do by themselves: "the service restarted".
+/// Verbs of things that act on their own: "the service restarted".
 pub(super) fn happens(verb: &str) -> bool {
     matches!(verb, "start" | "stop" | "restart" | "return" | "move" | "resume")
 }

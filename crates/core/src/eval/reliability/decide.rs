@@ -11,7 +11,7 @@ pub struct Requirement {
     pub rate: f64,
     /// How sure the answer must be.
     pub confidence: Confidence,
-    /// Runs stop when they settle the rate, after this many at the earliest. Without it their number was fixed in advance.
+    /// Runs stop when they settle the rate, but not before this many. Without it their number was fixed in advance.
     pub settles_from: Option<u64>,
 }
 

@@ -289,7 +289,7 @@ fn match_diffs(path: &Target, matcher: &Matcher, args: &Value) -> Vec<AssertionD
         Selection::Found(value) => match matcher.check(&value) {
             MatchResult::Holds => Vec::new(),
             MatchResult::DoesNotHold(diffs) if is_whole => diffs.into_iter().map(|diff| diff.under(&place)).collect(),
-            // The values that `[*]` gathered are in no one place.
+            // The values that `[*]` collected have no single place.
             MatchResult::DoesNotHold(_) => one(Some(&value), format!("`{path}` must satisfy {matcher}")),
             MatchResult::CannotJudge(why) => one(Some(&value), format!("{matcher} cannot judge it: {why}")),
         },

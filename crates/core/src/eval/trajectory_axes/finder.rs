@@ -101,7 +101,7 @@ pub(super) fn is_too_short(word: &str) -> bool {
 ///
 /// A letter or a digit directly next to it joins it to something longer, and so do `_`, `-`, `/`, an accent of its last
 /// letter, and characters that hyphenate or join without being seen. A `.` or `\` before it does (`.env`, `C:\x`). After it,
-/// `.`, `:` and `'` may end a sentence or a quotation: they join when the word goes on behind them (`report.pdf`,
+/// `.`, `:` and `'` may end a sentence or a quotation: they join if the word continues after them (`report.pdf`,
 /// `https://x`, `user's`). A `:` or `'` before it joins in the same way. A `,` and the spaces of long numbers join digits
 /// only (`1,200`).
 pub(super) fn is_whole(text: &str, start: usize, end: usize) -> bool {

@@ -50,7 +50,7 @@ impl Names {
         Self { by_name }
     }
 
-    /// The tool of a server that a program says it called. A name without a server is a tool of its own.
+    /// The tool of a server that a program says it called. A name without a server is one of its own tools.
     pub(in crate::ledger) fn of_account(&self, call: &AccountCall) -> Option<Tool> {
         let name = match call.server.as_deref() {
             Some("") => return None,

@@ -98,7 +98,7 @@ pub(super) struct RecordedRequests {
     pub(super) requests: Vec<Recorded>,
     /// Requests that are answered and not required, by server and method.
     pub(super) others: BTreeMap<(String, String), Vec<McpRequest>>,
-    /// What servers sent by themselves, with the entries, by server and connection.
+    /// What servers sent unprompted, with the entries, by server and connection.
     pub(super) loose: BTreeMap<String, BTreeMap<u64, Vec<(u64, Value)>>>,
 }
 

@@ -9,7 +9,7 @@ use super::super::{PROGRAM, Template};
 use super::{Declared, Lower, Places, has_misspelled};
 use crate::diag::Code;
 
-/// Keys of a test that a program decides by itself.
+/// Keys of a test that a program decides.
 const ONLY_FOR_MODELS: [&str; 4] = ["system", "max_turns", "max_tokens", "temperature"];
 
 impl Lower<'_> {

@@ -30,7 +30,7 @@ fn lines_are_recognized_by_their_session_or_type() {
 }
 
 #[test]
-fn bookkeeping_lines_are_not_pieces_but_an_unnamed_sidechain_keeps_its_links() {
+fn bookkeeping_lines_are_not_pieces_and_an_unnamed_sidechain_keeps_its_links() {
     let piece = |key: &'static str, text: &'static str| Piece { key: key.into(), text: text.into() };
     let user = r#"{"type":"user","sessionId":"s","message":{"content":"x"}}"#;
     let cases = [

@@ -39,7 +39,7 @@ fn messages_nested_beyond_the_limit_of_the_parser_are_refused() {
 }
 
 #[test]
-fn arguments_too_deep_for_an_envelope_are_refused_and_stay_text_in_a_text() {
+fn arguments_too_deep_for_an_envelope_are_refused_but_kept_inside_text() {
     let deep = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
     let call = |arguments: &str| {
         let function = format!("{{\"name\":\"f\",\"arguments\":{arguments}}}");
@@ -107,7 +107,7 @@ fn a_list_is_not_a_message() {
 }
 
 #[test]
-fn a_list_of_empty_objects_is_refused_at_the_first() {
+fn a_list_of_empty_objects_is_refused_at_its_first_item() {
     let many = format!("[{}{{}}]", "{},".repeat(300_000));
     let within = |before: &str, after: &str| format!("{before}{many}{after}");
     let cases = [

@@ -248,7 +248,7 @@ fn calls_are_unknown_without_recorded_tools_and_messages() {
 }
 
 #[test]
-fn a_tool_in_unknown_words_is_refused() {
+fn a_tool_in_an_unknown_format_is_refused() {
     let text = one_span(
         r#"{"key":"gen_ai.operation.name","value":{"stringValue":"tool_call"}},{"key":"gen_ai.tool.name","value":{"stringValue":"f"}}"#,
     );

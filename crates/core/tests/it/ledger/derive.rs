@@ -139,7 +139,7 @@ fn a_call_that_was_made_while_the_reply_still_streamed_is_joined() {
 }
 
 #[test]
-fn a_repetition_is_not_taken_for_a_call_that_was_refused() {
+fn a_repetition_is_not_mistaken_for_a_refused_call() {
     let mut tape = Tape::new();
     let reply = [("a", "shop__refund", json!({ "order": 7 })), ("b", "shop__refund", json!({ "order": 8 }))];
     tape.ask(json!([user("go")])).says(None, &reply);

@@ -148,7 +148,7 @@ fn a_secret_that_is_cut_anywhere_is_found_in_every_interface() {
 }
 
 #[test]
-fn a_replacement_goes_where_the_secret_begins_and_other_pieces_stay() {
+fn a_replacement_is_inserted_where_the_secret_begins_and_other_pieces_stay() {
     let pieces = ["a ", "hun", "ter2-\"quoted\"", "-hunter3 b", " c"];
     let data = |pieces: &[&str]| {
         Body::Events(pieces.iter().map(|text| Event { name: None, data: json!({ "text": text }) }).collect())

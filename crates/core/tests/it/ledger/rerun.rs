@@ -168,7 +168,7 @@ fn a_missing_request_is_a_divergence() {
 }
 
 #[test]
-fn a_request_that_comes_too_often_is_a_divergence() {
+fn a_request_that_is_repeated_too_often_is_a_divergence() {
     let ledger = recorded();
     let mut rerun = rerun(&ledger);
     assert_eq!(play(&mut rerun, &ledger, |_| true), None);

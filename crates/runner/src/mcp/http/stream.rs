@@ -153,7 +153,7 @@ fn last_id(events: &Events) -> Option<HeaderValue> {
     events.last_id().and_then(|id| HeaderValue::from_bytes(id).ok())
 }
 
-/// Waits as long as the server asks.
+/// Waits as long as the server requests.
 async fn pause(events: &Events) {
     sleep(events.retry().unwrap_or(RETRY).max(MIN_RETRY)).await;
 }

@@ -160,7 +160,7 @@ async fn serve(tape: &Tape, connection: u64, spawned: Spawned, io: Io, mut closi
     child.end().await;
 }
 
-/// Copies lines, and enters each before it is passed on. Returns whether they ended, and not who reads them.
+/// Copies lines, and records each before it is passed on. Returns true if the input ended, false if the output was closed.
 async fn pump(
     from: impl AsyncRead + Unpin,
     to: &mut (impl AsyncWrite + Unpin),

@@ -1,4 +1,4 @@
-//! A child, and where its messages go: a reply goes to its request, a progress notification to the request it refers to,
+//! A child, and the routing of its messages: a reply goes to its request, a progress notification to the request it refers to,
 //! anything else to a request in progress or to the stream of the session.
 //!
 //! Ids and progress tokens pass unchanged. Only if two clients use the same one at the same time, the later one is replaced on the
@@ -104,7 +104,7 @@ struct Waiting {
     to: mpsc::Sender<Piece>,
 }
 
-/// Where a message of the child goes.
+/// The destination of a message of the child.
 #[derive(Default)]
 struct Place {
     to: Option<mpsc::Sender<Piece>>,
@@ -415,7 +415,7 @@ impl Routing {
         Some(key)
     }
 
-    /// Where a message of the child goes.
+    /// The destination of a message of the child.
     fn place(&mut self, envelope: &Envelope) -> Place {
         if envelope.is_reply() {
             return self.place_reply(envelope);

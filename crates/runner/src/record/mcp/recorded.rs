@@ -43,7 +43,7 @@ pub(super) struct Server {
 
 #[derive(Debug, Default)]
 struct State {
-    /// What each session is sent by itself, until it listens.
+    /// Unprompted messages for each session, until it listens.
     sessions: BTreeMap<String, Vec<Value>>,
     /// Questions to the program without an answer, by their ids.
     questions: BTreeMap<String, oneshot::Sender<()>>,
@@ -147,7 +147,7 @@ impl Server {
         }
     }
 
-    /// The stream of what the server sent by itself.
+    /// The stream of what the server sent unprompted.
     fn listen(&self, session: &str) -> Response<Body> {
         let loose = self.state().sessions.get_mut(session).map(std::mem::take).unwrap_or_default();
         let (out, pieces) = mpsc::channel(QUEUE);

@@ -104,7 +104,7 @@ async fn a_stream_that_breaks_is_resumed_where_its_events_have_ids() {
 type Case = (&'static str, fn() -> Answer, String);
 
 #[tokio::test]
-async fn a_stream_that_cannot_be_resumed_fails_the_call_and_says_why() {
+async fn a_stream_that_cannot_be_resumed_fails_the_call_with_the_reason() {
     let lost = "the server's stream ended without a reply";
     let refused = format!("{lost}, and the request to resume it was answered with ");
     let cases: [Case; 6] = [
@@ -212,7 +212,7 @@ async fn unsolicited_server_requests_are_answered_immediately() {
 }
 
 #[tokio::test]
-async fn a_stream_of_the_servers_own_is_opened_again_and_brings_no_replies() {
+async fn the_stream_of_server_messages_is_reopened_and_has_no_replies() {
     let opened = AtomicUsize::new(0);
     let server = Scripted::start(move |request| {
         if !asks_for_a_stream(request) {

@@ -163,7 +163,7 @@ async fn a_stream_that_stays_open_after_its_reply_is_left() {
 }
 
 #[tokio::test]
-async fn a_server_that_asks_inside_a_stream_is_answered_by_post() {
+async fn a_server_request_inside_a_stream_is_answered_by_post() {
     let server = Scripted::legacy(|request| {
         let ask = |id: &str, method: &str| json!({ "jsonrpc": "2.0", "id": id, "method": method });
         let (ping, roots) = (ask("q0", "ping"), ask("q1", "roots/list"));
@@ -231,7 +231,7 @@ async fn a_status_without_success_fails_the_call_with_its_number() {
 }
 
 #[tokio::test]
-async fn a_token_in_a_header_is_not_shown_in_half() {
+async fn no_part_of_a_token_in_a_header_is_shown() {
     let body = format!("{} secret-token-1", "x".repeat(190));
     let server = Scripted::legacy(move |_| http("403 Forbidden", "", body.as_bytes())).await;
     let remote = server.remote(Protocol::Legacy).with("Authorization", "Bearer secret-token-1");
@@ -581,7 +581,7 @@ async fn a_server_without_tls_is_reported() {
 }
 
 #[tokio::test]
-async fn a_handshake_that_is_refused_half_way_is_reported_and_its_session_ended() {
+async fn a_handshake_refused_halfway_is_reported_and_its_session_ended() {
     let server = Scripted::start(|request| match request.method() {
         "notifications/initialized" => http("500 Internal Server Error", "", b"oops"),
         _ => handshake(request),

@@ -206,7 +206,7 @@ async fn a_refusal_is_kept_as_text() {
 }
 
 #[tokio::test]
-async fn content_in_parts_is_read_and_empty_content_is_none() {
+async fn content_in_parts_is_read_and_empty_content_is_absent() {
     for (content, expected) in [
         (json!(""), &[][..]),
         (Value::Null, &[]),

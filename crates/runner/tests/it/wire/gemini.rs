@@ -73,7 +73,7 @@ async fn a_reply_with_parallel_calls_is_read_without_thoughts() {
 }
 
 #[tokio::test]
-async fn parts_go_back_as_they_came_with_all_answers_in_one_content() {
+async fn parts_are_sent_back_unchanged_with_all_answers_in_one_content() {
     let exchanges = answered(reply(GEMINI, busy()).await);
     assert_eq!(
         request(GEMINI, &ModelRequest { exchanges: &exchanges, ..QUESTION }, done()).await.body(),
@@ -125,7 +125,7 @@ async fn every_finish_reason_is_understood_or_reported() {
 }
 
 #[tokio::test]
-async fn a_blocked_prompt_is_a_refusal_and_no_candidate_at_all_is_an_error() {
+async fn a_blocked_prompt_is_a_refusal_and_a_response_without_candidates_is_an_error() {
     let blocked = json!({ "promptFeedback": { "blockReason": "SAFETY" }, "usageMetadata": { "promptTokenCount": 4 } });
     assert_eq!(
         reply(GEMINI, blocked.clone()).await,

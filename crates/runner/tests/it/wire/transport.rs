@@ -54,7 +54,7 @@ async fn check(answers: Vec<Answer>, requests: usize, expected_notes: &[&str], e
 const AT: &str = "model `demo` at http://server/chat/completions";
 
 #[tokio::test]
-async fn a_busy_provider_gets_the_same_bytes_again_after_the_requested_time() {
+async fn a_busy_provider_gets_the_same_request_again_after_the_requested_time() {
     let busy = Answer::new(429, &[("retry-after", "0.02")], "{\"error\":{\"message\":\"Slow down.\"}}");
     let (reply, requests, notes) = ask_at(CHAT, vec![busy.clone(), busy, done()], &QUESTION).await;
     assert_eq!(reply.unwrap().texts, ["Done."]);
@@ -147,7 +147,7 @@ async fn a_wait_until_a_date_or_of_no_sense_is_the_usual_pause() {
 }
 
 #[tokio::test]
-async fn a_response_that_is_not_json_is_shown_in_part_and_not_retried() {
+async fn a_response_that_is_not_json_is_truncated_and_not_retried() {
     let page = format!("<html>\r\n\u{7}{}</html>", "x".repeat(1000));
     check(
         vec![Answer::new(200, &[], &page)],
