@@ -435,9 +435,9 @@ pub(crate) struct Validate {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people
+    /// Text
     Human,
-    /// For tools: one JSON object
+    /// One JSON object
     Json,
 }
 

@@ -256,7 +256,7 @@ object! {
     #[derive(Eq, Default)]
     pub struct Program {
         /// Its exit code; 128 and the number of the signal that ended it.
-        pub exit: Option<i64> = "it did not end by itself",
+        pub exit: Option<i64> = "it did not end on its own",
         /// Why the run failed, regardless of what it did before: a wrong exit code, the time limit, or no answer.
         pub failed: Option<String> = "it ended as it should, or no expectation was set",
         /// The injected faults as measured, in order.

@@ -59,7 +59,7 @@ pub(super) fn whole(part: &str) -> Result<String, String> {
         }
         _ => {
             let kinds = "some keys of a suite, some keys of a test, a list of tests or a list of assertions";
-            return Err(format!("`yaml part` is for {kinds}, and this is none of them"));
+            return Err(format!("`yaml part` is for {kinds}, which this is not"));
         }
     };
     let text = serde_json::to_string_pretty(&Value::Object(completed(suite)));

@@ -170,11 +170,11 @@ pub(crate) enum FailOnChange {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CompareOutput {
-    /// For people
+    /// Text
     Pretty,
-    /// For tools: one JSON object
+    /// One JSON object
     Json,
-    /// For pull requests
+    /// A comment for pull requests
     Markdown,
     /// A page for browsers
     Html,

@@ -78,7 +78,7 @@ pub(crate) struct Mutate {
     #[arg(long, value_name = "TEXT", verbatim_doc_comment)]
     pub(crate) filter: Vec<Filter>,
 
-    /// Maximum number of mutants per test, trace or group. If there are more, every operator gets a fair share,
+    /// Maximum number of mutants per test, trace or group. If there are more, every operator gets an equal share,
     /// and the report counts the rest. Default: 2000, and fewer for runs of more than 200 calls
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..), verbatim_doc_comment)]
     pub(crate) max_mutants: Option<u32>,
@@ -87,7 +87,7 @@ pub(crate) struct Mutate {
     #[arg(long, value_enum, value_name = "missed|none", default_value_t = FailOn::None, hide_possible_values = true, hide_default_value = true)]
     pub(crate) fail_on: FailOn,
 
-    /// What to print on standard output. Default: pretty on a terminal, jsonl into a pipe or a file
+    /// What to print on standard output. Default: pretty on a terminal, otherwise jsonl
     #[arg(long, value_enum)]
     pub(crate) output: Option<MutateOutput>,
 
@@ -118,7 +118,7 @@ pub(crate) enum FailOn {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MutateOutput {
-    /// For people: counts first, then missed mutants with proposals
+    /// Text: counts first, then missed mutants with proposals
     Pretty,
     /// One JSON object per mutant
     Jsonl,

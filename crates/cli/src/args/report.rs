@@ -61,8 +61,9 @@ pub(crate) fn labeled(labels: &[Label]) -> Option<Event> {
 
 #[derive(Debug, Args)]
 pub(crate) struct Reporting {
-    /// pretty and html for people, json and ndjson for tools, junit for CI servers, github for GitHub
-    /// Actions, markdown for pull requests; repeatable. Writes to the file PATH or to standard output.
+    /// pretty for terminals, html for browsers, json and ndjson for tools, junit for CI servers, github
+    /// for GitHub Actions, markdown for pull requests; repeatable. Writes to the file PATH or to standard
+    /// output.
     /// Default: pretty on standard output, unless another reporter writes there
     #[arg(long, value_name = "NAME[=PATH]", hide_possible_values = true, value_parser = reporters(), verbatim_doc_comment, help_heading = "Reports")]
     pub(crate) reporter: Vec<Choice>,

@@ -17,9 +17,9 @@ use crate::report::Choice;
 /// Check traces that other tools recorded
 ///
 /// Reads every record of every input as a trace and scores it. Prints one line per trace to standard
-/// output, in the order of the input, then one per group of runs, and a summary to standard error: for
-/// people on a terminal, as JSON into a pipe or a file. No model is called. Traces are not kept in
-/// memory, so inputs may have any size.
+/// output, in the order of the input, then one per group of runs, and a summary to standard error. The
+/// lines are text on a terminal, and JSON in a pipe or a file. No model is called. Traces are not kept
+/// in memory, so inputs may have any size.
 ///
 /// Inputs are files, folders (every .json, .jsonl and .ndjson file in it and below, also compressed as
 /// .gz or .zst) and - for standard input, compressed or not. They are JSON Lines, JSON lists, or
@@ -55,7 +55,7 @@ pub(crate) struct Score {
     #[arg(long, value_name = "VALUE", requires = "outcome")]
     pub(crate) outcome_pass: Option<String>,
 
-    /// What to print on standard output. Default: pretty on a terminal, jsonl into a pipe or a file
+    /// What to print on standard output. Default: pretty on a terminal, otherwise jsonl
     #[arg(long, value_enum)]
     pub(crate) output: Option<Output>,
 
@@ -83,7 +83,7 @@ pub(crate) struct Score {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
-    /// For people: a line per trace and group, and why some did not pass
+    /// Text: a line per trace and group, and why some did not pass
     Pretty,
     /// One JSON object per line
     Jsonl,

@@ -19,7 +19,7 @@ pub(super) static ENTRIES: [Entry; 17] = [
         "The file exists, but the user who runs the command may not read it.",
         &["Check the permissions of the file and of its folders."],
     )
-    .unprovoked("whoever runs tests as the superuser may read every file"),
+    .unprovoked("tests may run as the superuser, who can read every file"),
     entry(
         Code::NotUtf8,
         "A file is not UTF-8",

@@ -57,7 +57,7 @@ pub(super) static ENTRIES: [Entry; 19] = [
         "The provider is overloaded or down",
         "model `m` at http://127.0.0.1:1/v1/messages: HTTP 500: on fire (4 attempts)",
         "The request failed four times, with increasing delays.",
-        &["Try again later, or with fewer runs at once: `--jobs 1`.", "Finished recordings are kept; only the rest has to be recorded."],
+        &["Try again later, or with fewer runs at once: `--jobs 1`.", "Finished recordings are kept; only the rest must be recorded."],
     ),
     entry(
         Code::RequestRejected,
@@ -122,7 +122,7 @@ pub(super) static ENTRIES: [Entry; 19] = [
         Code::AmbiguousTool,
         "A script calls a tool that several servers have",
         "the script calls `search`, which several servers have: desk, shop",
-        "The name of the tool alone does not say which is meant.",
+        "The name of the tool alone is ambiguous.",
         &["Add `server:` to the call in the script."],
     ),
     entry(

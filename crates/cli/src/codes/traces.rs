@@ -123,7 +123,7 @@ pub(super) static ENTRIES: [Entry; 17] = [
         Code::OutcomeWithoutGroup,
         "Outcomes are given, but there are no groups",
         "note[outcome-without-group]: outcomes are counted per group, and no record names a group",
-        "`--outcome` says how a run ended. It counts toward the pass rate of its group, and there is no group.",
+        "`--outcome` gives the outcome of a run. It counts toward the pass rate of its group, and there is no group.",
         &["Add `--group-by`."],
     ),
     entry(
@@ -145,6 +145,6 @@ pub(super) static ENTRIES: [Entry; 17] = [
         "Parts were judged by different gates",
         "it was not scored with the gates and the outcome of this merge",
         "A merge takes the verdicts of traces and the outcomes of runs from the lines of its parts. With different gates they would mean something else. Every line has a fingerprint of its gates, `rules`.",
-        &["Use the same `--gates` and `--outcome` for every part and for the merge, or none at all."],
+        &["Use the same `--gates` and `--outcome` for every part and for the merge, or omit both everywhere."],
     ),
 ];

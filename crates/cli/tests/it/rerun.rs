@@ -340,7 +340,7 @@ fn a_changed_recording_is_refused() {
     let mut without: Value = serde_json::from_str(&whole).unwrap();
     without.as_object_mut().unwrap().remove("ledger");
     accept(&here, &cassette, &without);
-    check_error("1.json: it has no ledger of what the program asked, and so cannot be rerun");
+    check_error("1.json: it has no ledger of the program's requests, so it cannot be rerun");
     check_error("hint: re-record it: mcptest run --record s.yml");
     assert_eq!(mcptest(&here, &["run", "s.yml"]).output().unwrap().status.code(), Some(0), "it can be replayed");
     let mut faulty: Value = serde_json::from_str(&whole).unwrap();

@@ -22,7 +22,7 @@ pub fn report() -> Value {
                 "column": { "type": "integer", "minimum": 1, "description": "Column, from 1, in characters." },
                 "text": { "type": "string", "description": "The line as it may be printed; of a long one the part around the place." },
                 "start": { "type": "integer", "minimum": 0, "description": "Characters of `text` before the place." },
-                "length": { "type": "integer", "minimum": 1, "description": "Characters of `text` that are meant." },
+                "length": { "type": "integer", "minimum": 1, "description": "Number of characters of `text` to underline." },
             })),
             "verdict": verdicts( "pass: all assertions passed; fail: an assertion failed; inconclusive: there are too few runs to tell; unassessable: the trace lacks the evidence; error: it could not be run or evaluated; absorbed: a failed run that `reliability` judges; skipped: not run; null: no gate judges it."),
             "count": { "type": "integer", "minimum": 0 },
@@ -90,12 +90,12 @@ fn gates() -> Vec<&'static str> {
 }
 
 fn row() -> Value {
-    let description = "A run, a gate over runs, or what became of injected faults in a run.";
+    let description = "A run, a gate over runs, or the outcome of injected faults in a run.";
     let mut row = object(
         &["checks", "family", "line", "model", "name", "test", "verdict"],
         json!({
             "name": { "type": "string", "description": "Test, model, run and gate, as far as needed to distinguish rows." },
-            "family": words(Family::ALL, Family::as_str, "RUN: one run; GATE: all runs of a test on a model; EDGE: what became of injected faults in one run."),
+            "family": words(Family::ALL, Family::as_str, "RUN: one run; GATE: all runs of a test on a model; EDGE: the outcome of injected faults in one run."),
             "test": { "type": "string" },
             "model": { "type": "string" },
             "run": { "type": "integer", "minimum": 1, "description": "The run, from 1; absent for a gate over runs." },
@@ -114,7 +114,7 @@ fn row() -> Value {
                 "message": { "type": "string", "description": "Why it could not be judged." },
                 "hint": { "type": "string", "description": "What to do about it." },
             })),
-            "receipts": { "type": "array", "description": "Proof of what became of each injected fault.", "items": object(
+            "receipts": { "type": "array", "description": "The outcome of each injected fault, with proof.", "items": object(
                 &["fault", "injected", "kind", "met", "ms", "recovered"],
                 json!({
                     "fault": { "type": "string" },

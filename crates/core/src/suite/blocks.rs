@@ -38,7 +38,7 @@ pub static SERVER: Block = Block {
         key("bearer_token_env", Text, "", "environment variable that holds a bearer token").example("MCP_TOKEN"),
         key("timeout_ms", Integer(1), "30000", "time limit of one call"),
         key("protocol", Word(&["auto", "modern", "legacy"]), "auto", "protocol generation"),
-        key("connect", Word(&["required", "optional"]), "required", "whether a program has to connect to it"),
+        key("connect", Word(&["required", "optional"]), "required", "whether a program must connect to it"),
     ],
 };
 
@@ -80,7 +80,7 @@ pub static PROGRAM: Block = Block {
         ),
         key("timeout_ms", Integer(1), "120000", "time limit of one run"),
         key("exit", Integer(0), "0", "the exit code of a run that went well"),
-        key("model", Word(&["required", "unseen"]), "required", "whether its model requests have to pass the proxy"),
+        key("model", Word(&["required", "unseen"]), "required", "whether its model requests must go through the proxy"),
         key(
             "ignore_request",
             List(0, &TextOr(&IGNORED)),
@@ -218,7 +218,12 @@ pub static GATE_FILE: Block = Block {
     about: "Gates and assertions for traces recorded elsewhere.",
     keys: with_gates!(
         [key("expect", List(1, &Object(&ASSERTION)), "", "assertions on each trace"),],
-        [key("tasks", List(1, &Object(&TASK)), "", "checks for some of the traces, by what their records say"),]
+        [key(
+            "tasks",
+            List(1, &Object(&TASK)),
+            "",
+            "checks for some of the traces, selected by values in their records"
+        ),]
     ),
 };
 
@@ -231,11 +236,11 @@ pub static TASK: Block = Block {
                 "when",
                 Map(&Matcher),
                 "",
-                "what the records of the task say, by path; `{stem}` and the like read the input",
+                "values in the records of the task, by path; `{file}`, `{stem}` and `{folder[n]}` are parts of the input's name",
             )
             .required()
             .example("{ task_id: { exact: 7 } }"),
-            key("optional", Bool, "false", "whether no record needs to belong to it"),
+            key("optional", Bool, "false", "whether the task may have no records"),
             key("expect", List(1, &Object(&ASSERTION)), "", "assertions on each trace"),
         ],
         []

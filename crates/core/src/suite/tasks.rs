@@ -38,7 +38,7 @@ pub struct Task {
     pub when: Vec<(RecordKey, Matcher)>,
     /// `when` as written, in one line.
     pub about: String,
-    /// Whether no record needs to belong to it.
+    /// Whether it may have no records.
     pub optional: bool,
     /// Assertions on every trace of the task; they replace those for all.
     pub expect: Vec<Assertion>,

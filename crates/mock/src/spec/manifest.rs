@@ -108,7 +108,7 @@ impl<'n> Manifest<'n> {
         let schema = self.schema(node)?;
         if node.text_at("type").as_deref() != Some("object") {
             let at = node.get("type").map_or(node.span.clone(), |at| at.span.clone());
-            let message = "the arguments of a call are an object, and the schema must say so";
+            let message = "the arguments of a call are an object, so the schema must have `type: object`";
             self.notes.error(Code::InvalidMockServer, at, message, Some("write `type: object` at its top".to_owned()));
         }
         Some(schema)

@@ -37,7 +37,7 @@ impl Folder {
             why: why.to_owned(),
         };
         let Some(named) = &cassette.ledger else {
-            return Err(outdated("it has no ledger of what the program asked, and so cannot be rerun"));
+            return Err(outdated("it has no ledger of the program's requests, so it cannot be rerun"));
         };
         let text = match self.text(&path) {
             Err(CassetteError::Missing { .. }) => {

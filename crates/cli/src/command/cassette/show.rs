@@ -85,7 +85,7 @@ fn show(path: &str, cassette: &Cassette) -> String {
 
 /// How a recorded program ended, and its requests to its model and servers.
 fn program(program: &Program, out: &mut String) {
-    let exit = program.exit.map_or_else(|| "did not end by itself".to_owned(), |code| format!("exit code {code}"));
+    let exit = program.exit.map_or_else(|| "did not end on its own".to_owned(), |code| format!("exit code {code}"));
     let incomplete =
         program.incomplete.as_deref().map(|why| format!("; the recording is incomplete: {}", one_line(why)));
     field(out, "program", &format!("{exit}{}", incomplete.unwrap_or_default()));

@@ -101,7 +101,7 @@ def main():
         print("done")
         return
     if "mute" in WORDS:
-        print("I did not ask anybody.")
+        print("I did not call my model.")
         return
     if "logs" in WORDS:
         print("INFO starting\nINFO connected")

@@ -124,7 +124,7 @@ impl Server {
         let server = self.clone();
         tokio::spawn(async move {
             if !server.perform(before, end, &message, &out).await {
-                let error = json!({ "code": -32000, "message": "mcptest: the server is gone, as recorded" });
+                let error = json!({ "code": -32000, "message": "mcptest: the server exited, as recorded" });
                 let _ = out.send(Piece::Message(json!({ "jsonrpc": "2.0", "id": id, "error": error }))).await;
             }
         });
