@@ -96,7 +96,7 @@ fn reports(hundred: &World, thousand: &World) -> bool {
     let parse = best(5, || {
         std::hint::black_box(json::parse(&text).unwrap());
     });
-    // The annotations of a run in which everything holds are one line: what is left is reading.
+    // A run that passes has one annotation, so this mostly measures reading.
     let mut read = Duration::ZERO;
     let mut is_linear = true;
     for face in ["github", "json", "ndjson", "junit", "markdown", "html", "pretty"] {

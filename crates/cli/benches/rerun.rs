@@ -1,6 +1,6 @@
 //! What a rerun costs beyond its program: `cargo bench -p mcptest --bench rerun`.
 //!
-//! A Python program asks a model and calls tools, first alone, against a model and a server that run all the time on loopback,
+//! A Python program calls a model and tools, first alone, against a model and a server on loopback that keep running,
 //! then between the proxies of `mcptest run --rerun`. Both are run in turn; medians are compared. At most 20 ms may be added.
 #![expect(
     clippy::print_stdout,

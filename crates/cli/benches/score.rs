@@ -123,7 +123,7 @@ fn main() -> ExitCode {
     }
     println!("at most {} KiB, and {PER_CALL} bytes per call more while a gate over runs is on", MOST_MEMORY >> 10);
 
-    // What a file holds is reported once, by a look at its first record: with one record a file that would be all there is.
+    // The format of a file is reported once, from its first record; with one record per file that would dominate.
     println!("\n{:>16} {:>14} {:>16} {:>13}", "calls a trace", "ns a call", "against values", "against 10");
     let known = |path: &Path| {
         let mut command = command(path, &all, 1);

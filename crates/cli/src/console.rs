@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reporter_for_runners_may_begin_lines_with_commands_and_nothing_else() {
+    fn a_reporter_for_runners_prints_commands_only_at_the_start_of_lines() {
         let mut out = Vec::new();
         let mut console = Stream::new(&mut out);
         console.allow_commands(true);

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_that_is_empty_or_no_pattern_is_refused() {
+    fn an_empty_or_malformed_filter_is_refused() {
         assert_eq!("".parse::<Filter>().unwrap_err(), BadFilter::Empty);
         assert_eq!("//".parse::<Filter>().unwrap_err(), BadFilter::Empty);
         assert_eq!(

@@ -204,7 +204,7 @@ fn axes() -> TrajectoryAxesGate {
     .unwrap()
 }
 
-/// A session of searches, openings of what was found, and notes; every third call in its own words.
+/// A session of searches, openings of what was found, and notes; every third call with different text.
 fn session(calls: usize, path: usize) -> Trace {
     let names = ["search", "open", "note", "search", "open", "list", "tag"];
     let (mut tool_calls, mut results, mut turns) =

@@ -67,7 +67,6 @@ pub struct FaultHit {
     pub seq: u64,
 }
 
-/// One recorded event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// The position in both ledgers.

@@ -180,11 +180,9 @@ words! {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mutant {
     pub run: usize,
-    /// How it was changed.
     pub operator: Operator,
     /// What was changed, in one line.
     pub change: String,
-    /// What became of it.
     pub status: Status,
     /// The checks whose verdict is no longer a pass. Of a missed mutant, those that `reliability` absorbed.
     pub by: Vec<&'static str>,

@@ -199,7 +199,6 @@ pub struct Fault {
     pub events: u64,
 }
 
-/// One entry of `agents`.
 #[derive(Debug, Clone)]
 pub struct AgentTest {
     pub name: String,

@@ -180,13 +180,9 @@ fn reference(path: &str, default: Option<String>, root: &str) -> Result<Referenc
 /// A value in which every string may have references.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shape {
-    /// It has no references.
     Fixed(Value),
-    /// A text with references.
     Text(Template),
-    /// A list with references.
     List(Vec<Shape>),
-    /// A map with references.
     Map(Vec<(String, Shape)>),
 }
 
@@ -253,7 +249,6 @@ impl Shape {
         })
     }
 
-    /// Every reference in it.
     pub fn references(&self) -> Vec<&Reference> {
         match self {
             Self::Fixed(_) => Vec::new(),

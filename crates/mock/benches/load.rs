@@ -18,7 +18,7 @@ use mcptest_mock::{Faults, Log, Server, load, serve_http, serve_stdio};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, split};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Calls before memory is looked at, so that buffers have their size.
+/// Calls before memory is measured, so that buffers have grown.
 const WARM: usize = 5_000;
 /// Calls that are counted.
 const CALLS: usize = 100_000;

@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_is_missing_too_many_or_out_of_range_is_refused() {
+    fn a_missing_stray_or_out_of_range_number_is_refused() {
         for kind in &KINDS {
             let wrong = match kind.number {
                 Some(Number { least, most, .. }) => {

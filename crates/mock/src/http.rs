@@ -37,7 +37,6 @@ use crate::state::{Counters, Session, Sessions};
 use body::Body;
 use guard::{SESSION, VERSION};
 
-/// The only path.
 const PATH: &str = "/mcp";
 /// Largest body that is read.
 const MAX_BODY: usize = 16 * 1024 * 1024;

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_refers_to_itself_comes_to_an_end() {
+    fn a_recursive_schema_terminates() {
         let schema = json!({
             "$ref": "#/$defs/node",
             "$defs": { "node": { "type": "object", "required": ["next"], "properties": { "next": { "$ref": "#/$defs/node" } } } },

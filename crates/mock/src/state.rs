@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sessions_end_and_the_oldest_gives_way() {
+    fn sessions_end_and_the_oldest_is_evicted() {
         let mut sessions = Sessions::default();
         let first = sessions.open();
         let second = sessions.open();

@@ -98,7 +98,7 @@ fn server() -> Server {
     Server::new(load(&Source::new("bench.yml", TOOLS)).value.unwrap(), Faults::default())
 }
 
-/// Runs something in a thread of its own, and returns the address that it sends.
+/// Runs something in its own thread, and returns the address that it sends.
 fn in_a_thread<F: Future<Output = ()>>(
     run: impl FnOnce(std::sync::mpsc::Sender<String>) -> F + Send + 'static,
 ) -> String {

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_question_waits_for_others_that_may_come_to_less() {
+    async fn a_request_waits_for_others_that_may_cost_less() {
         let budget = Budget::new(Limits { tokens: Some(1000), cost: None });
         let first = budget.reserve(300, 500, None).await.unwrap();
         let mut second = pin!(budget.reserve(300, 500, None));
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_sum_that_is_less_than_its_parts_is_not_believed() {
+    async fn a_token_total_below_its_parts_is_rejected() {
         let budget = Budget::new(Limits { tokens: Some(2000), cost: None });
         let used = Tokens { total: Some(0), ..tokens(100, 50) };
         budget.reserve(300, 900, None).await.unwrap().settle(&used);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn money_is_counted_by_price_and_without_usage_at_the_most() {
+    async fn cost_is_counted_by_price_and_at_its_maximum_without_usage() {
         let budget = Budget::new(Limits { tokens: None, cost: Some(1.0) });
         let price = Some((3.0, 15.0));
         budget.reserve(300, 1000, price).await.unwrap().settle(&tokens(100_000, 10_000));
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_question_that_failed_costs_nothing() {
+    async fn a_failed_request_costs_nothing() {
         let budget = Budget::new(Limits { tokens: Some(1000), cost: None });
         drop(budget.reserve(300, 900, None).await.unwrap());
         assert_eq!(budget.spent().tokens, 0);

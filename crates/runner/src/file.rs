@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_leads_nowhere_by_a_link_or_a_step_up() {
+    fn an_untrusted_suite_cannot_escape_its_folder_by_links_or_parent_paths() {
         let temp = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(temp.path()).unwrap();
         fs::create_dir_all(root.join("suite/deep")).unwrap();

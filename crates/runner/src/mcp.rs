@@ -54,7 +54,6 @@ pub struct Target<'a> {
     pub endpoint: Endpoint,
     /// Timeout of one call, and of each step of connecting.
     pub timeout: Duration,
-    /// The negotiated protocol era.
     pub protocol: Protocol,
     /// The list of running children that it is added to.
     pub processes: &'a Processes,

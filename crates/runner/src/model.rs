@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_advisory_question_has_no_secret_and_no_half_of_one() {
+    fn the_advisory_request_has_no_secret_and_no_part_of_one() {
         let redactor = Redactor::new([("TOKEN".to_owned(), "plainsecretvalue".to_owned())]);
         let long = format!("{}plainsecretvalue", "x".repeat(185));
         let trace = json!({

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_replaces_another_only_where_it_is_allowed_to() {
+    fn a_file_replaces_another_only_where_allowed() {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("a");
         let write = |text: &str| {

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_is_what_a_preset_does() {
+    fn an_explained_preset_matches_what_it_does() {
         for preset in &PRESETS {
             for workspace in ["", "workspace: here\n"] {
                 let filled = program(&format!("preset: {}\n{workspace}", preset.name));

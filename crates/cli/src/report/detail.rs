@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn long_values_are_shown_where_they_part() {
+    fn long_values_are_shown_where_they_differ() {
         let same = "0123456789".repeat(10);
         let end = "e".repeat(200);
         assert_eq!(

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_that_breaks_off_leaves_the_old_one() {
+    fn an_interrupted_report_leaves_the_old_one() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("report.json");
         fs::write(&path, "old").unwrap();

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_complaint_about_a_suite_knows_its_place() {
+    fn a_message_about_a_suite_has_its_place() {
         assert_eq!(refused_at("a.yml:4:5: error: x", "a.yml"), Some((4, 5)));
         assert_eq!(refused_at("error: a.yml: gone", "a.yml"), None);
     }

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_nothing_has_a_page() {
+    fn an_empty_run_has_a_page() {
         assert_eq!(data_of(&page(Vec::new()).1), serde_json::json!({ "notes": [], "suites": [] }));
         let empty = Event::SuiteStarted { file: "a<b.yml".to_owned() };
         let suite = serde_json::json!({ "file": "a<b.yml", "rows": [] });

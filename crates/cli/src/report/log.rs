@@ -145,7 +145,7 @@ fn json_means_the_same_with_and_without_the_guard() {
 }
 
 #[test]
-fn invisible_characters_are_escaped_for_people() {
+fn invisible_characters_are_escaped_in_text_reports() {
     let events = events(0);
     for kind in Kind::ALL {
         let text = printed(kind, &events, Verbosity::Verbose, 100);

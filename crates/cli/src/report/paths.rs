@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_part_are_a_tree_with_counts_and_the_first_split() {
+    fn diverging_runs_are_a_tree_with_counts_and_the_first_split() {
         let found = paths(&[(7, &["search", "open"], "Found.", true), (3, &["search", "search"], "", false)]);
         assert_eq!(
             tree(&found),
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn one_way_is_one_line_and_long_ways_are_cut() {
+    fn one_path_is_one_line_and_long_paths_are_cut() {
         assert_eq!(
             tree(&paths(&[(3, &["a", "a", "a", "b\u{1b}"], "x", true)])),
             ["path of all 3 runs: a ×3, b\\u{1b}"]

@@ -71,7 +71,6 @@ fn report_to(
     reporters.finish(&report, compared.as_ref()).iter().map(ToString::to_string).collect()
 }
 
-/// What one reporter prints.
 fn printed(reporter: &str, style: Style, events: &[Event]) -> String {
     let (text, unwritten) = report(&[reporter], style, events);
     assert_eq!(unwritten, [""; 0]);
@@ -127,7 +126,7 @@ fn outputs() -> Vec<(&'static str, Style, bool, &'static str)> {
 }
 
 #[test]
-fn every_face_of_the_sample_is_as_it_was_reviewed() {
+fn every_report_of_the_sample_matches_its_reviewed_output() {
     let older = named(&older());
     for (face, style, is_compared, file) in outputs() {
         check(file, &printed_since(face, style, is_compared.then_some(&older), &events()));
@@ -189,7 +188,7 @@ fn whole(events: &[Event]) -> (Vec<RowVerdict>, Vec<RowVerdict>) {
 const ORIGINS: &str = "22 replayed (2 edited), 1 live, 1 scripted";
 
 #[test]
-fn every_face_counts_the_same_and_keeps_the_order_of_events() {
+fn every_reporter_counts_the_same_and_keeps_the_order_of_events() {
     let events = events();
     let rows: Vec<&Row> = events
         .iter()
@@ -569,7 +568,7 @@ fn json_written_in_pieces_equals_json_written_at_once() {
 }
 
 #[test]
-fn reports_go_to_files_and_people_still_see_the_verdict() {
+fn reports_in_files_leave_the_verdict_on_the_terminal() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let events = events();
@@ -613,7 +612,7 @@ impl Write for Closed {
 }
 
 #[test]
-fn an_output_that_is_closed_is_an_error_unless_its_reader_has_seen_enough() {
+fn a_closed_output_is_an_error_unless_its_reader_closed_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.json");
     let chosen = [format!("json={}", path.display()).parse().unwrap()];

@@ -89,7 +89,6 @@ impl Style {
         }
     }
 
-    /// A text in bold.
     pub(crate) fn bold(&self, text: &str) -> String {
         paint::bold(text, self.output.is_colored)
     }

@@ -14,7 +14,7 @@ use super::{Folder, check, root};
 /// What the scripts may count on to find.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// A suite with a test that holds and one that does not, played from a script.
+/// A suite with a passing and a failing test, on a script.
 const SUITE: &str = r#"
 servers:
   shop: { command: [mcptest, mock, --tools-from, "${SUITE_DIR}/tools.yml"] }
@@ -292,7 +292,7 @@ fn hostile_inputs_are_passed_on_unchanged() {
         ];
         let reported = read(&here, "of-the-runner/reported");
         assert_eq!(dateless(reported.splitn(3, '\n').nth(2).unwrap()), marked(&expected), "{text}");
-        // The folder for reports has the hostile name, and nothing else has come into being.
+        // The report folder has the hostile name, and nothing else was created.
         let mut after = before;
         after.push(text.to_owned());
         after.sort_unstable();
@@ -301,7 +301,7 @@ fn hostile_inputs_are_passed_on_unchanged() {
 }
 
 #[test]
-fn hostile_inputs_are_files_that_do_not_exist_to_the_program() {
+fn hostile_inputs_are_treated_as_missing_files() {
     for text in HOSTILE.into_iter().chain(["--record", "-"]) {
         let here = workspace();
         let ran = judge(&here, text, "", text);

@@ -203,7 +203,7 @@ impl<'a> World<'a> {
         trace
     }
 
-    /// Runs a recording of the conversation, in which the model is asked so often, and checks all it leaves.
+    /// Records the conversation, in which the model is called this often, and checks all output.
     #[track_caller]
     fn check(&self, command: Command, posts: usize) {
         let output = self.finish(command);
@@ -272,7 +272,7 @@ impl<'a> World<'a> {
         output
     }
 
-    /// Compares a trace with what the script and the server say. The model was asked so often.
+    /// Compares a trace with the script and the server. The model was called this often.
     #[track_caller]
     fn check_trace(&self, trace: &Value, posts: usize) {
         let call = |at: usize, name: &str, args: Value| {
@@ -352,7 +352,7 @@ fn without(list: &Value, key: &str) -> Value {
     list
 }
 
-/// Records the conversation, and looks at what the model was asked.
+/// Records the conversation, and checks the requests to the model.
 #[track_caller]
 fn records(agent: &Agent) {
     let Some(world) = World::new(agent) else { return };

@@ -141,7 +141,7 @@ hint: to remove what is unused: mcptest cassette prune t/s.yml
 "
     );
     here.check(&["cassette", "list", "t/s.yml"], 1, &all, "");
-    // A script is a part of what was asked.
+    // A script is one of the inputs.
     let here = self::here();
     record_any(&here, "cancels", "demo", 1);
     here.write("t/s.yml", SUITE.replace("models: [gpt-5, demo]", "model: demo").as_bytes());
@@ -223,12 +223,12 @@ error[no-such-file]: t/s.yml: script t/demo.yml: cannot be read: No such file or
 hint: `script:` is a path relative to the suite's folder
 ";
     here.check(&["cassette", "list", "t/s.yml"], 2, &all, stderr);
-    // It is used all the same.
+    // It is still used.
     here.check(&["cassette", "prune", "t/s.yml", "--yes"], 0, "nothing to remove\n", "");
 }
 
 #[test]
-fn tools_get_one_object_with_every_suite() {
+fn json_output_is_one_object_with_every_suite() {
     let here = here();
     here.write("t/bad.yml", b"agents: 1\n");
     record_any(&here, "books", "gpt-5", 1);
@@ -529,7 +529,7 @@ fn a_file_in_place_of_the_folder_is_an_error() {
 }
 
 #[test]
-fn without_a_suite_there_is_nothing_to_look_at() {
+fn without_a_suite_there_is_nothing_to_search() {
     for command in ["list", "prune"] {
         let stderr = format!(
             "error[no-suite-named]: no suite was named, and there is no mcptest.yaml or mcptest.yml in the current folder\n\

@@ -59,7 +59,7 @@ fn here(text: &str) -> Folder {
     ])
 }
 
-/// Lines that print a text which somebody else wrote; `TEXT` is that text itself.
+/// Commands that print untrusted text; `TEXT` is that text.
 const LINES: [&[&str]; 46] = [
     &["run", "suite.yml", "--reporter", "json=run.json", "--reporter", "pretty=/dev/stderr"],
     &["run", "suite.yml", "--verbose"],

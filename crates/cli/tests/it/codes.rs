@@ -127,7 +127,7 @@ fn every_code_is_printed_with_its_message() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
-    // Each provocation prints a message of its own: no further message, and no example, is left out.
+    // Each case prints its own message, and every message and example is covered.
     let distinct: BTreeSet<(Code, &str)> = messages.iter().copied().collect();
     assert_eq!(distinct.len(), provoked.len(), "{messages:?}");
     let shown: BTreeSet<Code> = provoked.iter().map(|(code, _)| *code).collect();

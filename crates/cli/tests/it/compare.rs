@@ -241,7 +241,7 @@ fn edited_checks_are_noticed() {
         found["tests"][0]["notes"].clone()
     };
     assert_eq!(notes(SUITE), json!([]));
-    // What is asked of all runs together does not change what a pass is.
+    // Gates over all runs do not change what a pass is.
     assert_eq!(notes(&SUITE.replace("exact: 6", "exact: 7")), json!([]));
     let edited = "judged by other rules: the assertions or gates were edited in between";
     assert_eq!(notes(&SUITE.replace("exact: done", "contains: done")), json!([edited]));

@@ -87,7 +87,7 @@ fn closed_lists_are_completed_and_wrong_words_are_refused() {
         "error[bad-argument]: invalid value 'openai' for '--from <FORMAT>': expected one of: auto, envelope, cassette, openai-chat, \
          anthropic, claude-code, otlp, tau, openai-responses, langchain, otel, inspect, vercel-ai, pydantic-ai, bedrock, adk, atif, openai-agents, langfuse, langsmith, openhands, swe-agent, codex, gemini-cli, mock-log\n\nFor more information, try '--help'.\n",
     );
-    // A path goes with a reporter, and what is explained may be a whole message.
+    // A reporter may have a path, and `explain` takes a whole message.
     assert_eq!(
         here.command(&["run", "--reporter", "json=out.json", "none.yml"]).output().unwrap().status.code(),
         Some(2)
@@ -104,7 +104,7 @@ fn shells_that_are_installed_can_read_their_script() {
             Ok(output) => {
                 assert!(output.status.success(), "{shell}: {}", String::from_utf8_lossy(&output.stderr));
             }
-            // Not every machine has every shell; bash is what the others stand on.
+            // Not every machine has every shell; bash is required.
             Err(error) => assert_ne!(shell, "bash", "{error}"),
         }
     }

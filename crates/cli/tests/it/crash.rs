@@ -26,7 +26,7 @@ agents:
   - { name: b, model: demo, servers: [desk], prompt: Do it., runs: 3, trajectory: { calls: [{ name: search }] } }
 ";
 
-/// A script in which the tool is asked for a word.
+/// A script that calls the tool once.
 fn script(word: &str) -> String {
     format!(
         "{{ script: 1, runs: [{{ turns: [{{ calls: [{{ tool: search, args: {{ q: {word} }} }}] }}, {{ text: {word} }}] }}] }}"
@@ -145,7 +145,7 @@ fn a_report_that_is_killed_while_it_is_written_is_the_old_one_or_the_new_one() {
 }
 
 #[test]
-fn leftovers_of_a_killed_report_or_init_do_no_harm() {
+fn leftovers_of_a_killed_report_or_init_are_harmless() {
     let here = world();
     // Programs in containers often have the same number, so what the one before left has the number of the next.
     let line = "echo $$ > number; for name in .report.json .mcptest.yml; do echo half > $name.$$-0.tmp; done; \
@@ -195,7 +195,7 @@ fn a_paused_recorder_continues_normally() {
         let mut child = start(&here, &["run", "suite.yml", "--record"]);
         let pid = Pid::from_child(&child);
         thread::sleep(Duration::from_millis(draw.below(120)));
-        // It may have come to its end, and is not waited for yet: there is always somebody to signal.
+        // It may have ended but was not waited for yet, so the signal always has a target.
         kill_process(pid, Signal::STOP).unwrap();
         thread::sleep(Duration::from_millis(300));
         kill_process(pid, Signal::CONT).unwrap();

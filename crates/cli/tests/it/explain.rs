@@ -180,7 +180,7 @@ fn an_unknown_entry_is_rejected_with_a_suggestion() {
 }
 
 #[test]
-fn a_message_may_be_given_in_words_or_piped() {
+fn a_message_may_be_an_argument_or_piped() {
     let here = Folder::with(&[]);
     let whole = here.command(&["explain", "error[stale-cassette]: cassette is stale"]).output().unwrap();
     assert!(whole.stdout.starts_with(b"The cassette is stale (stale-cassette)\n"));

@@ -116,7 +116,7 @@ fn waiting_for_the_advisory_answer_is_reported() {
 }
 
 #[test]
-fn runs_at_the_same_time_do_not_end_a_budget_that_would_do_one_after_the_other() {
+fn parallel_runs_do_not_exceed_a_budget_that_sequential_runs_keep() {
     let port = model(|_, _| {
         thread::sleep(Duration::from_millis(20));
         (200, says("Done.", "stop"))
@@ -154,7 +154,7 @@ fn the_token_of_a_server_is_redacted() {
             let _ = stream.write_all(b"HTTP/1.1 401 X\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
         }
     });
-    // A variable of the suite goes before one of the environment, everywhere.
+    // A variable of the suite takes precedence over the environment everywhere.
     let suite = format!(
         "variables: {{ DESK_TOKEN: of-the-suite }}\n\
          servers: {{ desk: {{ url: \"http://127.0.0.1:{port}/mcp\", bearer_token_env: DESK_TOKEN }} }}\n\

@@ -21,7 +21,7 @@ use super::{Folder, root};
 
 /// Rows that run at the same time. Most of them wait for a time limit and use no processor.
 const AT_ONCE: usize = 6;
-/// How often a run is looked at.
+/// How often a run is checked.
 const POLL: Duration = Duration::from_millis(10);
 /// Text with which a server attacks a reader: title and screen of a terminal, a color by one byte, a command of a CI
 /// server, text from right to left, and characters that end things.
@@ -30,7 +30,7 @@ const STEER: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\r\n::error::owned\u{2
 /// A healthy server, for the other test.
 const TOOLS: &str = "mock_server: { name: desk, tools: [{ name: search, answer: { text: found } }] }\n";
 
-/// A server, and what is to become of a run with it.
+/// A server, and the expected outcome of a run with it.
 struct Row {
     mode: &'static str,
     /// How the suite reaches the server.
@@ -51,7 +51,7 @@ struct Row {
 enum Ends {
     /// The run cannot be made: message and hint.
     Refused(String, &'static str),
-    /// It goes on, and these are the answers to its calls.
+    /// It continues, and these are the answers to its calls.
     Answers(Vec<String>),
 }
 
@@ -74,7 +74,7 @@ impl Row {
         }
     }
 
-    /// With a time limit that the server is meant to exceed.
+    /// With a time limit that the server exceeds.
     fn patient(self, timeout_ms: u64) -> Self {
         Self { timeout_ms, ..self }
     }
@@ -158,7 +158,7 @@ fn world(row: &Row, marker: &str) -> Folder {
     ])
 }
 
-/// Everything about the run of a row that is not as it should be.
+/// Everything unexpected about the run of a row.
 fn judge(row: &Row) -> Vec<String> {
     let marker = marker();
     let here = world(row, &marker);

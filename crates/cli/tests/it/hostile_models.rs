@@ -45,7 +45,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// Records with models that answer their first question like this, and every other with closing words.
+    /// Records with models that answer their first request like this, and every other with a closing message.
     #[track_caller]
     fn record(keys: &str, hostile: impl Fn(Dialect) -> Answer + Send + Sync + 'static) -> Self {
         Self::play(keys, move |dialect, request| {
@@ -93,7 +93,7 @@ impl Scene {
         self.rows().iter().find(fits).unwrap()
     }
 
-    /// The verdict of a model's run; an error with its code, its words and its hint, its address as `AT` and its interface as `WIRE`.
+    /// The verdict of a model's run; an error with its code, message and hint, its address as `AT` and its interface as `WIRE`.
     fn verdict(&self, model: &str) -> String {
         let row = self.row(model);
         let verdict = row["verdict"].as_str().unwrap();
@@ -164,7 +164,7 @@ impl Scene {
         }
     }
 
-    /// Runs that were recorded give the same rows again, to the byte; the server is not asked.
+    /// Recorded runs give the same rows, byte for byte; the server is not called.
     #[track_caller]
     fn replays(&self) {
         let asked = self.server.requests().len();
@@ -204,10 +204,10 @@ fn suite(base: &str, keys: &str) -> String {
     .concat()
 }
 
-/// A check that holds when the model closes its run itself.
+/// A check that passes if the model ends its run.
 const CLOSES: &str = "expect: [{ target: conversation.stop_reason, matcher: { exact: completed } }]";
 
-/// The last words of a model that is done.
+/// The closing message of a model.
 fn closing(dialect: Dialect, answered: usize) -> Answer {
     Answer::json(&dialect.say(&Turn::text("Done."), answered))
 }

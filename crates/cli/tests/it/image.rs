@@ -1,6 +1,6 @@
-//! The Dockerfile against the repository: it copies what there is, is sent no more, and builds with the Rust that is asked for.
+//! The Dockerfile against the repository: it copies existing files, its context has no others, and it builds with the required Rust.
 //!
-//! No image is built here. What the tests hold is what breaks when the repository changes around the file.
+//! No image is built here. The tests check what breaks when the repository changes.
 
 use std::collections::BTreeSet;
 
@@ -58,7 +58,7 @@ fn every_package_of_the_workspace_is_in_the_image() {
 }
 
 #[test]
-fn the_image_is_built_with_the_rust_that_the_packages_ask_for_and_runs_on_the_same_system() {
+fn the_image_is_built_with_the_required_rust_and_runs_on_the_same_system() {
     let stages = instructions(&read("Dockerfile"), "FROM");
     let version: String = serde_json::from_str(&manifest("rust-version")).unwrap();
     let (rust, debian) = (&stages[0][0], &stages[1][0]);

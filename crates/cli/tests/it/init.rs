@@ -51,7 +51,7 @@ fn run(here: &Folder) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_suite_from_nothing_passes_at_once_and_has_no_warnings() {
+fn a_suite_from_scratch_passes_and_has_no_warnings() {
     let here = Folder::with(&[]);
     here.check(&["init"], 0, &format!("{STARTER}{NEXT}"), "");
     here.check(

@@ -1,8 +1,8 @@
 //! Users who may start few threads, processes or connections: every command ends, with a verdict or with exit code 2 and the
 //! reason, and one signal ends what would take longer.
 //!
-//! The limit on processes counts everything that a user runs and does not hold for root, so these tests run as a user of their
-//! own, which takes root. Elsewhere they are skipped with a note.
+//! The limit on processes counts everything that a user runs and does not apply to root, so these tests run as a separate
+//! user, which needs root. Elsewhere they are skipped with a note.
 #![expect(clippy::disallowed_methods, reason = "a test that waits for a program knows the time")]
 
 use std::fs::{self, Permissions};
@@ -29,7 +29,7 @@ agents:
 ";
 const GATES: &str = "trajectory: { calls: [{ name: search, args: any }] }\n";
 
-/// A folder that everybody may write to, with the program in it, and a user who runs nothing else.
+/// A world-writable folder with the program, and a user who runs nothing else.
 struct World {
     folder: tempfile::TempDir,
     user: u32,
@@ -131,7 +131,7 @@ fn runs_under_a_limit_on_processes_end_with_a_verdict_or_an_error() {
 }
 
 #[test]
-fn a_replay_and_a_score_need_no_thread_at_all() {
+fn a_replay_and_a_score_need_no_second_thread() {
     let record = r#"{"tool_calls":[{"name":"search","args":{}}],"tool_results":[{"is_error":false,"content":[]}]}"#;
     let traces = format!("{record}\n").repeat(3000);
     let files = [&suite()[..], &[("gates.yml", GATES), ("traces.jsonl", &traces)]].concat();

@@ -32,7 +32,7 @@ fn world(server: &str) -> Folder {
 
 const COMMAND: &str = "command: [mcptest, mock, --tools-from, \"${SUITE_DIR}/tools.yml\"]";
 
-/// What a process was seen to hold.
+/// The resources that a process was seen to use.
 #[derive(Debug, Default)]
 struct Held {
     files: usize,
@@ -90,7 +90,7 @@ fn until(wanted: impl Fn() -> bool) -> bool {
 }
 
 #[test]
-fn many_cells_at_one_server_take_little_and_leave_nothing_open() {
+fn many_cells_on_one_server_use_few_resources_and_leave_nothing_open() {
     let home = Folder::with(&[("tools.yml", TOOLS)]);
     let remote = Remote::start(&home);
     let before = files(remote.child.id());
@@ -108,7 +108,7 @@ fn many_cells_at_one_server_take_little_and_leave_nothing_open() {
 }
 
 #[test]
-fn many_processes_take_little_and_none_is_left() {
+fn many_processes_use_few_resources_and_none_is_left() {
     let here = world(COMMAND);
     let child = start(here.command(&["run", "suite.yml", "--live", "--jobs", "64"]));
     let (output, held) = watch(child, &mut || ());
@@ -144,7 +144,7 @@ fn ctrl_c_ends_a_run_soon_and_keeps_finished_recordings() {
         output.status.code() == Some(2) && text.ends_with(&last) && text.contains("note: stopped before the end"),
         "{text}"
     );
-    // Each file is a whole recording, and nothing else lies there.
+    // Each file is a complete recording, and there are no other files.
     let names: BTreeSet<String> = kept.iter().map(|name| name.split('/').next().unwrap().to_owned()).collect();
     assert!(names.len() == kept.len() && kept.iter().all(|name| name.ends_with("/m/1.json")), "{kept:?}");
     let mut replay = here.command(&["run", "suite.yml", "-q", "--reporter", "json"]);
@@ -160,7 +160,7 @@ fn ctrl_c_ends_a_run_soon_and_keeps_finished_recordings() {
 }
 
 #[test]
-fn few_open_files_mean_fewer_runs_at_once_and_a_limit_that_may_be_raised_is() {
+fn few_open_files_mean_fewer_parallel_runs_and_the_limit_is_raised_if_possible() {
     let here = world(COMMAND);
     let run = |limits: &str| {
         let mut command = Command::new("sh");

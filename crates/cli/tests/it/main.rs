@@ -34,7 +34,7 @@ mod infer;
 mod init;
 #[cfg(target_os = "linux")]
 mod unwritable;
-// They look for processes and what they hold in /proc, and at limits as Linux has them.
+// They read processes and their resources from /proc, and use Linux limits.
 #[cfg(target_os = "linux")]
 mod limits;
 #[cfg(target_os = "linux")]

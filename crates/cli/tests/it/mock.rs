@@ -198,7 +198,7 @@ fn unwritable_answers_exit_with_2() {
 
 #[cfg(unix)]
 #[test]
-fn a_client_that_never_reads_and_hangs_up_ends_it_however_much_it_sent() {
+fn a_client_that_never_reads_and_disconnects_ends_the_server() {
     // More than is ever read ahead: the end of the input stays out of sight.
     let requests: String = std::iter::once(HELLO.to_owned()).chain((1..=400_000).map(call)).collect();
     let here = Folder::with(&[("tools.yml", TOOLS), ("requests.jsonl", &requests)]);

@@ -170,7 +170,7 @@ fn a_suite_named_with_dots_keeps_its_cassettes_below_cassettes() {
 
 #[test]
 fn nothing_is_recorded_through_a_symbolic_link() {
-    // Each with the words that its line has room for, and those that follow on the next one.
+    // Each with the text that fits on its line, and the text on the next one.
     for (link, room, rest) in [
         ("cassettes", "not written through", "links"),
         ("cassettes/suite", "not written", "through links"),
@@ -347,7 +347,7 @@ fn only_regular_files_are_read() {
 }
 
 #[test]
-fn process_substitution_is_read_although_it_is_a_pipe() {
+fn process_substitution_is_read_like_a_file() {
     let here = world();
     for (line, file) in [
         (&["validate", "/dev/stdin"][..], "script.yml"),

@@ -49,7 +49,7 @@ fn reply(request: &Request) -> Value {
     })
 }
 
-/// A suite with one program, which does what these words say, and more keys of it and of its test.
+/// A suite with one program that gets these arguments, and more keys for it and its test.
 pub(crate) fn suite(words: &str, program: &str, test: &str) -> String {
     let agent = root().join("crates/cli/tests/it/programs/agent.py");
     format!(
@@ -175,7 +175,7 @@ fn faulty(words: &str, fault: &str, recovery: &str) -> String {
 }
 
 #[test]
-fn faults_strike_a_program_in_real_time_and_their_marks_are_replayed() {
+fn faults_hit_a_program_in_real_time_and_their_marks_are_replayed() {
     let model = model();
     let tool = "target: { tool: search }";
     let of_model = "target: { model: true }";
@@ -223,7 +223,7 @@ fn reruns_as_it_replays(here: &Folder, model: &Loopback, also_live: bool) {
 }
 
 #[test]
-fn a_fault_that_a_shim_cannot_inject_is_an_error_and_no_pass() {
+fn a_fault_that_a_shim_cannot_inject_is_an_error() {
     let model = model();
     let here = folder(&suite(", shim", "", ""));
     let output = run(&here, &model, &["--live"]);
@@ -237,7 +237,7 @@ fn a_fault_that_a_shim_cannot_inject_is_an_error_and_no_pass() {
 }
 
 #[test]
-fn a_program_that_does_not_recover_or_is_never_struck_fails() {
+fn a_program_that_does_not_recover_or_never_hits_the_fault_fails() {
     let model = model();
     let dead = "target: { tool: search }, kind: error";
     for (words, fault, recovery, reason) in [

@@ -92,7 +92,7 @@ fn bad_arguments_are_the_servers_error_and_an_unknown_tool_reaches_no_server() {
 
 #[test]
 fn a_slow_call_times_out_and_the_server_keeps_running_until_the_end() {
-    // The limit holds for connecting as well, so it cannot be much shorter.
+    // The limit also applies to connecting, so it cannot be much shorter.
     let suite = "\
 servers:
   everything:
@@ -306,7 +306,7 @@ agents:
 }
 
 #[test]
-fn a_server_of_both_eras_that_starts_slowly_is_still_spoken_to_in_the_newer_one() {
+fn a_slow_server_of_both_eras_is_used_in_the_newer_one() {
     let suite = "\
 servers:
   time:
@@ -435,7 +435,7 @@ suite.yml
 }
 
 #[test]
-fn a_server_that_is_busy_when_the_user_stops_is_ended_and_nothing_is_recorded() {
+fn a_busy_server_is_stopped_with_the_run_and_nothing_is_recorded() {
     let suite = "    trajectory: { calls: [{ name: create_table }, { name: read_query }] }\n";
     let endless =
         "SELECT max(n) FROM (WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT n FROM c)";

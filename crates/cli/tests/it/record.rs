@@ -233,7 +233,7 @@ fn the_outcome_of_a_fault_decides_the_exit_code_without_waiting() {
 }
 
 #[test]
-fn a_recording_is_judged_by_the_budget_of_now() {
+fn a_recording_is_judged_by_the_current_budget() {
     let once = script(&format!("{SEARCH}, {{ text: it is down }}"));
     let keys = |ms: u64| format!("inject: [dead], recovery: {{ max_detection_ms: {ms}, require_clean_timeout: true }}");
     let here = world(&test(&keys(9000)), &once);
@@ -296,7 +296,7 @@ fn a_test_that_cannot_run_is_an_error_with_a_hint_and_others_run() {
 }
 
 #[test]
-fn a_script_that_ends_too_early_is_an_error_of_its_run_alone() {
+fn a_script_that_ends_too_early_is_an_error_of_its_run_only() {
     let here = world(&test(CALLED), &script(SEARCH));
     let (code, reported) = report(&here, &["--record"]);
     assert_eq!(code, 2);
@@ -305,7 +305,7 @@ fn a_script_that_ends_too_early_is_an_error_of_its_run_alone() {
 }
 
 #[test]
-fn a_cassette_that_is_missing_stale_cut_or_of_another_version_is_reported_with_the_way_out() {
+fn a_missing_stale_truncated_or_foreign_cassette_is_reported_with_a_fix() {
     let here = world(&test(&format!("runs: 2, {CALLED}")), &script(&format!("{SEARCH}, {{ text: done }}")));
     assert_eq!(report(&here, &["--record"]).0, 0);
     let path = here.0.join("cassettes/suite/t/demo/2.json");
@@ -458,11 +458,11 @@ fn a_variable_in_a_command_is_a_secret_although_it_begins_with_a_slash_unless_it
 
 #[test]
 fn a_run_passes_by_its_calls_and_never_by_its_message() {
-    // The text claims a refund; the trace has only a lookup, and that is what was asked for.
+    // The text claims a refund; the trace has only a lookup, and that is what the check requires.
     let lookup = "trajectory: { calls: [{ name: get_invoice, status: ok }] }";
     let turns = "{ calls: [{ tool: get_invoice }] }, { text: I refunded the invoice. }";
     assert_eq!(report(&world(&test(lookup), &script(turns)), &["--record"]).0, 0);
-    // Twelve ways to say that a refund which failed went well: none of them helps.
+    // Twelve ways to claim that a failed refund succeeded: none of them passes.
     let claims = [
         "The refund went through.",
         "I refunded it.",

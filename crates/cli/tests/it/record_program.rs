@@ -81,7 +81,7 @@ fn a_program_keeps_its_output_and_its_exit_code() {
 }
 
 #[test]
-fn a_signal_a_missing_program_and_an_unseen_model_have_exit_codes_of_their_own() {
+fn a_signal_a_missing_program_and_an_unseen_model_have_their_own_exit_codes() {
     let (here, model) = (Folder::with(&[]), model());
     let (output, trace) = recorded(&here, &model, &[], &["ask", "die"]);
     assert_eq!((output.status.code(), &trace["program"]["exit"]), (Some(137), &json!(137)));
@@ -241,7 +241,7 @@ fn files(folder: &Path, found: &mut Vec<(String, Vec<u8>)>) {
 }
 
 #[test]
-fn a_secret_is_written_nowhere_also_when_it_is_split_or_the_recorder_is_killed() {
+fn a_secret_is_never_written_even_if_it_is_split_or_the_recorder_is_killed() {
     let pieces: Vec<String> = KEY.as_bytes().chunks(5).map(text).collect();
     let event = |piece| json!({ "choices": [{ "index": 0, "delta": { "content": piece } }] });
     let events = pieces.iter().fold(String::new(), |all, piece| format!("{all}data: {}\n\n", event(piece)));
@@ -279,7 +279,7 @@ fn a_secret_is_written_nowhere_also_when_it_is_split_or_the_recorder_is_killed()
 }
 
 #[test]
-fn a_secret_that_only_a_server_is_given_is_written_nowhere() {
+fn a_secret_of_a_server_is_never_written() {
     let secret = "planted-server-token-77aa";
     let tools =
         "mock_server: { name: shop, tools: [{ name: refund, answer: the token is planted-server-token-77aa }] }\n";

@@ -48,7 +48,7 @@ fn world() -> Folder {
 
 const FACES: [&str; 6] = ["pretty", "json", "ndjson", "junit", "github", "markdown"];
 
-/// Runs a command that writes every face into a folder of its own.
+/// Runs a command that writes every report into its own folder.
 fn all_faces(here: &Folder, folder: &str, command: &[&str]) -> Output {
     std::fs::create_dir_all(here.0.join(folder)).unwrap();
     let mut line: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();

@@ -78,7 +78,7 @@ fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The words of an error, without those around it.
+/// The text of an error, without its context.
 #[expect(clippy::panic, reason = "a test that cannot run its subject fails loudly")]
 #[track_caller]
 fn diverged(output: &Output) -> String {
@@ -99,7 +99,7 @@ pub(crate) fn diverging() -> String {
 const FIX: &str = "fix the program, or if the change is intended, re-record it: mcptest run --record s.yml";
 
 #[test]
-fn code_that_does_the_same_passes_without_a_key() {
+fn equivalent_code_passes_without_a_key() {
     let here = recorded();
     let output = rerun(&here, &[]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
@@ -176,7 +176,7 @@ fn a_server_that_answers_differently_is_found_with_live_tools() {
 #[test]
 fn what_happened_is_judged_by_the_gates() {
     let here = recorded();
-    // Nothing that it asks differs, and its answer does.
+    // Its requests are the same, and its answer differs.
     edit(&here, "print(message[\"content\"])", "print(\"All is well.\")");
     let output = rerun(&here, &[]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));

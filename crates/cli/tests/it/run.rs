@@ -1,4 +1,4 @@
-//! `mcptest run`: which tests are meant, what is refused, and where reports go.
+//! `mcptest run`: which tests are selected, what is refused, and where reports are written.
 
 use super::Folder;
 
@@ -140,7 +140,7 @@ fn scripts_and_mock_servers_are_not_suites() {
         ("t/tools.yml", "mock_server: { tools: [{ name: send }] }\n"),
         ("other/demo.yml", "script: 1\nruns: [{ turns: [{ text: Done. }] }]\n"),
     ]);
-    // In a folder they are left out; a file that is named is meant.
+    // In a folder they are skipped; a named file is an error.
     here.check(&["run", "t", "--list"], 0, "t/b.yml:2: sends a mail\n", "");
     let script = "\
 error[not-a-suite]: t/demo.yml: is a script for a model, not a suite
@@ -171,7 +171,7 @@ hint: scripts and mock servers have no tests; name a file with `agents:`
 }
 
 #[test]
-fn nothing_selected_is_an_error_that_knows_the_nearest_word() {
+fn nothing_selected_is_an_error_that_suggests_the_nearest_name() {
     let here = Folder::with(&[("a.yml", SEATS), ("b.yml", MAIL)]);
     let check = |flags: &[&str], stderr: &str| here.check(&[&["run", "a.yml", "b.yml"], flags].concat(), 2, "", stderr);
     check(

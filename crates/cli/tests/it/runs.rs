@@ -3,7 +3,7 @@
 use super::Folder;
 
 #[test]
-fn a_width_gives_a_number_of_runs_and_a_number_of_runs_a_width() {
+fn a_margin_gives_a_number_of_runs_and_a_number_of_runs_gives_a_margin() {
     let here = Folder::with(&[]);
     here.check(
         &["runs", "--half-width", "5", "--confidence", "95"],
@@ -44,7 +44,7 @@ Each cell: how far the measured pass rate may be from the true rate, at that con
 }
 
 #[test]
-fn a_rate_to_show_gives_a_number_of_runs_and_the_chances_of_a_better_agent() {
+fn a_required_rate_gives_a_number_of_runs_and_the_chances_of_a_better_agent() {
     let here = Folder::with(&[]);
     here.check(
         &["runs", "--at-least", "90", "--confidence", "95"],

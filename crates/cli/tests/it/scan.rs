@@ -17,7 +17,7 @@ const SCRIPT: &str = "script: 1\nruns:\n  - turns: [{ text: Done. }]\n";
 const TOKEN: &str = "violet-otter-1111";
 const AT: &str = "t/cassettes/s/books/demo/1.json";
 
-/// A key in the shape of those that everybody knows; nothing in the repository has it.
+/// A key with a well-known shape; no file in the repository has it.
 fn key() -> String {
     format!("gh{}_{}", "p", "a1B2".repeat(9))
 }
@@ -78,7 +78,7 @@ fn secrets_are_reported_by_file_place_and_placeholder() {
 }
 
 #[test]
-fn tools_get_the_same_as_json() {
+fn json_output_has_the_same_findings() {
     let here = here(&json!({ "mcptest": 1, "a": { "b": [TOKEN, key()] } }));
     let mut command = here.command(&["cassette", "scan", "t", "--format", "json"]);
     let output = command.env("DESK_TOKEN", TOKEN).output().unwrap();

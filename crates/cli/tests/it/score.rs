@@ -222,7 +222,7 @@ fn an_unjudged_trace_passes_in_no_report() {
     let printed = objects(&folder.command(&line).output().unwrap());
     let verdicts: Vec<&Value> = printed.iter().map(|line| &line["verdict"]).collect();
     assert_eq!(verdicts, [&Value::Null, &Value::Null, &json!("pass")]);
-    // `reliability` is measured, because there are outcomes, and not judged, because the file does not ask for it.
+    // `reliability` is measured, because there are outcomes, and not judged, because the file does not have the gate.
     let pretty = "\
 note: the gates judge groups of runs only, so single traces have no verdict
 
@@ -328,7 +328,7 @@ fn a_share_without_records_prints_nothing_and_is_reported() {
 }
 
 #[test]
-fn formats_are_found_out_file_by_file_and_record_by_record() {
+fn formats_are_detected_per_file_and_per_record() {
     let folder = Folder::with(&[("all/a.jsonl", &lines(&[CHAT, ANTHROPIC])), ("all/b.json", GOOD), ("g.yml", GATES)]);
     let output = folder.command(&["score", "all", "--gates", "g.yml", "-v"]).output().unwrap();
     let shown: Vec<Value> = objects(&output)
@@ -445,7 +445,7 @@ fn trials() -> Vec<String> {
 }
 
 #[test]
-fn groups_are_judged_over_their_runs_in_the_order_they_were_met() {
+fn groups_are_judged_over_their_runs_in_the_order_of_the_input() {
     let folder = Folder::with(&[("t.jsonl", &lines(&trials().iter().map(String::as_str).collect::<Vec<_>>()))]);
     let output = folder
         .command(&["score", "t.jsonl", "--group-by", "task.id", "--outcome", "reward", "--outcome-pass", "1"])

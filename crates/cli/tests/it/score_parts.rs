@@ -26,7 +26,7 @@ fn groups(output: &Output) -> Vec<String> {
     text(&output.stdout).lines().filter(|line| line.starts_with("{\"group\":")).map(str::to_owned).collect()
 }
 
-/// Scores these inputs in one piece and each by itself, and holds what merging gives against the whole.
+/// Scores these inputs together and separately, and compares the merged result with the whole.
 #[track_caller]
 fn check_parts(here: &Folder, inputs: &[&str], code: i32) {
     let score = |inputs: &[&str]| here.command(&[&["score"], inputs, &GROUPED].concat()).output().unwrap();

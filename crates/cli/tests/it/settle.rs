@@ -97,7 +97,7 @@ fn an_inconclusive_test_is_a_failure_in_junit_unless_it_is_allowed() {
 }
 
 #[test]
-fn runs_stop_when_they_settle_it_however_many_are_under_way() {
+fn runs_stop_when_they_settle_the_rate_regardless_of_parallel_runs() {
     for (outcomes, due) in [("p", (7, "pass")), ("f", (7, "fail"))] {
         let here = folder(STOPS, "{ at_least: 0.5 }", outcomes);
         let (_, alone) = report(&here, &["--jobs", "1"]);

@@ -20,7 +20,7 @@ const LIST: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}\n";
 const HELLO: &str =
     "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-11-25\"}}\n";
 
-/// A recording in a thread of its own, with a server `desk`.
+/// A recording in its own thread, with a server `desk`.
 struct Recorded {
     config: Value,
     stop: tokio::sync::oneshot::Sender<()>,

@@ -82,7 +82,7 @@ fn a_scripted_test_without_servers_needs_nothing_and_runs() {
 }
 
 #[test]
-fn no_file_outside_of_the_suite_is_read_and_no_link_is_followed() {
+fn no_file_outside_the_suite_is_read_and_no_link_is_followed() {
     let outside = format!("{SECRET}: [ {SECRET}\n");
     let here = Folder::with(&[("secret.yml", &outside), ("secret.json", &format!("{{\"{SECRET}\":1}}"))]);
     let at = |name: &str| here.0.join(name);

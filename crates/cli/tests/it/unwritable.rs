@@ -63,7 +63,7 @@ fn shell(here: &Folder, line: &str, arguments: &[&str]) -> Output {
     command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").output().unwrap()
 }
 
-/// Runs a line of shell with mounts of its own; nothing, and a note, where that is not allowed.
+/// Runs a shell line with its own mounts; skipped with a note where that is not allowed.
 fn with_mounts(here: &Folder, line: &str, arguments: &[&str]) -> Option<Output> {
     let allowed = shell(here, "unshare -rm mount -t tmpfs none /mnt", &[]);
     if !allowed.status.success() {
@@ -180,7 +180,7 @@ fn a_read_only_folder_can_be_replayed_but_not_recorded() {
 }
 
 #[test]
-fn an_output_without_room_is_an_error_of_every_command() {
+fn a_full_output_is_an_error_of_every_command() {
     let here = world();
     assert_eq!(here.command(&["run", "suite.yml", "--record"]).status().unwrap().code(), Some(0));
     assert_eq!(here.command(&["run", "suite.yml", "--reporter", "json=run.json"]).status().unwrap().code(), Some(0));

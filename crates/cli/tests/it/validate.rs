@@ -72,7 +72,7 @@ fn more(code: &str) -> String {
 }
 
 #[test]
-fn a_good_file_is_fine() {
+fn a_valid_file_has_no_errors() {
     Folder::with(&[("a.yml", GOOD)]).check(&["validate", "a.yml"], 0, "1 file: 1 valid\n", "");
 }
 
@@ -105,7 +105,7 @@ fn a_folder_means_all_yaml_files_in_it_and_below_except_hidden_ones() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_that_leads_back_does_not_go_round_in_circles() {
+fn a_link_that_leads_back_does_not_cause_a_loop() {
     let here = Folder::with(&[("t/a.yml", GOOD)]);
     std::os::unix::fs::symlink(here.0.join("t"), here.0.join("t/again")).unwrap();
     here.check(
@@ -117,7 +117,7 @@ fn a_link_that_leads_back_does_not_go_round_in_circles() {
 }
 
 #[test]
-fn warnings_alone_are_fine_unless_they_are_denied() {
+fn warnings_alone_pass_unless_they_are_denied() {
     let here = Folder::with(&[("a.yml", PROSE)]);
     let more = more("relies-on-prose");
     let warned = prose("a.yml", "warning") + &more + "1 file: 1 valid, 1 warning\n";
@@ -127,7 +127,7 @@ fn warnings_alone_are_fine_unless_they_are_denied() {
 }
 
 #[test]
-fn tools_get_one_object_with_every_file() {
+fn json_output_is_one_object_with_every_file() {
     let here = Folder::with(&[("good.yml", GOOD), ("prose.yml", PROSE), ("wrong.yml", WRONG)]);
     let stderr = "error[no-such-file]: gone.yml: no such file or folder\nhint: did you mean `good.yml`?\n";
     let line = ["validate", "--format", "json", "good.yml", "prose.yml", "wrong.yml", "gone.yml"];

@@ -32,7 +32,7 @@ fn world() -> Option<Folder> {
     Some(here)
 }
 
-/// Runs the program in a copy, with the Python that has the packages and, before these words, others.
+/// Runs the program in a copy, with the Python that has the packages, and with these arguments after others.
 fn run(here: &Folder, before: &[&str], words: &[&str]) -> Output {
     let bin = PACKAGES.folder().unwrap().join("bin");
     let mcptest = Path::new(env!("CARGO_BIN_EXE_mcptest")).parent().unwrap();

@@ -70,7 +70,6 @@ enum RequestKind {
 /// What to do about a request.
 #[derive(Debug)]
 pub enum Step<'r> {
-    /// Answer it.
     Model(ModelAnswer<'r>),
     Mcp(&'r McpReply),
     /// Others must come first. They may be on their way.

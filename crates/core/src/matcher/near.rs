@@ -13,7 +13,6 @@ use crate::json;
 /// A number and how far another may be from it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Near {
-    /// The number.
     value: Number,
     /// The largest distance that still matches; never negative.
     tolerance: Number,

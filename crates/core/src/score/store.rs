@@ -3,7 +3,6 @@
 
 use crate::eval::stability::ArgsKey;
 
-/// How one run ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Ended {
     pub(super) weakest: Option<f64>,

@@ -8,7 +8,6 @@ use super::program::{Ignored, Program};
 use super::{Input, ModelSide, Template};
 use crate::answer::AnswerFormat;
 
-/// An agent CLI.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Preset {
     pub name: &'static str,

@@ -25,7 +25,6 @@ const EACH_SERVER: [&str; 2] = ["MCPTEST_SERVER", "MCPTEST_SERVER_URL"];
 /// The time limit of one run.
 pub(super) const TIMEOUT_MS: u64 = 120_000;
 
-/// One entry of `programs`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Program {
     /// What fills the keys that the suite leaves out.

@@ -241,7 +241,6 @@ struct Builder<'a> {
     root: Option<Node>,
 }
 
-/// An anchored value.
 struct Anchor {
     node: Node,
     size: usize,

@@ -36,7 +36,7 @@ fn each_case(check: impl Fn(u64, &mut Rng)) {
     }
 }
 
-/// A verdict on what was recorded holds for every run that may have been recorded so.
+/// A verdict applies to every run that could have left the same recording.
 fn assert_sound(verdict: Verdict, whole: Verdict, context: &dyn Fn() -> String) {
     match verdict {
         Verdict::Pass | Verdict::Fail => assert_eq!(verdict, whole, "{}", context()),

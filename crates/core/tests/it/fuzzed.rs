@@ -1,7 +1,7 @@
-//! What fuzzing looks for, held for inputs that everybody can read, and for what fuzzing found.
+//! The properties that fuzzing checks, on readable inputs and on findings of fuzzing.
 //!
-//! The fuzz targets in `fuzz/` include the files of `fuzzed/`. An input that one of them finds goes into
-//! `fuzzed/found/<target>/` and is held from then on.
+//! The fuzz targets in `fuzz/` include the files of `fuzzed/`. Copy an input that one of them finds to
+//! `fuzzed/found/<target>/`, and the tests check it from then on.
 
 mod envelope;
 mod narrative;

@@ -77,7 +77,7 @@ fn a_list_with_a_missing_result_is_decided_by_known_results_or_unassessable() {
             ("tool_results[*].content[*].text", json!({ "contains": ["one"] }), "pass"),
             ("tool_results[*].content[*].text", json!({ "contains": ["one", "one"] }), NO_RESULT),
             ("tool_results[*].content[*].text", json!({ "not": { "contains": ["one", "one"] } }), NO_RESULT),
-            // The calls are all there, and so is everything that does not ask for the missing one.
+            // The calls are all there, and so is everything that does not depend on the missing one.
             ("tool_calls[*].name", json!({ "not": { "contains": "delete" } }), "pass"),
             ("tool_results[0].is_error", json!({ "exact": false }), "pass"),
             ("tool_results[1].content[0].text", json!({ "exact": "two" }), "pass"),
@@ -177,7 +177,7 @@ fn a_short_or_absent_list_of_results_has_one_per_call() {
             ("tool_results", json!({ "schema": { "maxItems": 1 } }), "fail"),
         ],
     );
-    // Nothing was called, so nothing was answered, whether or not somebody wrote that down.
+    // Nothing was called, so there are no results, whether or not that was recorded.
     assert_eq!(check("tool_results[*].is_error", &no_error, &json!({ "tool_calls": [] })), "pass");
 }
 

@@ -457,7 +457,7 @@ fn a_later_call_with_an_unknown_result_leaves_recovery_by_call_unknown() {
     assert_eq!(evaluate(RecoveryParams { expect, ..strict.clone() }, &trace).verdict, Verdict::Unassessable);
     let expect = own(GateKind::Recovery, &[("recovery.recovered_by_call", json!({ "exact": 0 }))]);
     assert_eq!(evaluate(RecoveryParams { expect, ..default() }, &trace).verdict, Verdict::Unassessable);
-    // Not asked for, it decides nothing; settled by another call, it is not open.
+    // Without `require_call` it does not matter; another call can decide it.
     assert_eq!(evaluate(default(), &trace).verdict, Verdict::Pass);
     let settled = self::trace(&[timeout(3000), silent, ok()], "completed", "done");
     assert_eq!(evaluate(strict, &settled).verdict, Verdict::Pass);

@@ -288,7 +288,7 @@ agents:
     assert_eq!(calls(0, json!([a, b])).as_deref(), Some("15:11 { name: c }"));
     assert_eq!(calls(0, json!([a, c])).as_deref(), Some("13:11 name: b"));
     assert_eq!(calls(0, json!([b])).as_deref(), Some("12:11 name: a"));
-    // No entry is wrong: there are too many calls, the args are unknown, or the gate has assertions of its own.
+    // No entry is wrong: there are too many calls, the args are unknown, or the gate has its own assertions.
     assert_eq!(calls(0, json!([a, a, a, b, c])).as_deref(), Some("8:5 trajectory"));
     assert_eq!(calls(0, json!([a, { "name": "b" }, c])).as_deref(), Some("8:5 trajectory"));
     assert_eq!(calls(1, json!([b])).as_deref(), Some("19:5 trajectory"));
@@ -308,7 +308,7 @@ fn a_failed_row_points_at_the_failed_line_of_the_suite() {
         }));
         rows(vec![run.clone(), run])[0].mark.as_ref().map(marked)
     };
-    // The first assertion that does not hold, also when an earlier one has the same target.
+    // The first assertion that fails, also if an earlier one has the same target.
     assert_eq!(
         found("yes a", json!({ "x": 2 })).as_deref(),
         Some("12:9 { target: final_response, matcher: { exact: yes } }")

@@ -127,7 +127,7 @@ fn suites_with_warnings_match_the_json_schema() {
     }
 }
 
-/// Rules that the key tables state hold in the loader and in the JSON Schema; the others only the loader can say.
+/// Rules of the key tables apply in the loader and in the JSON Schema; other rules only in the loader.
 #[test]
 fn mistakes_that_the_json_schema_covers_do_not_match_it() {
     let validator = validator();

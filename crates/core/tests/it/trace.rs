@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::support::{nested, read};
 
-/// The strict reader refuses `envelope` with exactly these words.
+/// The strict reader rejects `envelope` with exactly this message.
 fn refuses(envelope: Value, message: &str) {
     match Trace::from_envelope(&envelope) {
         Ok(trace) => panic!("{envelope} was read as {trace:?}, expected: {message}"),

@@ -98,7 +98,7 @@ async fn healthy(client: &Client, name: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn over_a_pipe_the_client_gets_over_every_fault() {
+async fn over_a_pipe_the_client_survives_every_fault() {
     for modern in [true, false] {
         for kind in &KINDS {
             if kind.name == "crash" {
@@ -124,7 +124,7 @@ async fn over_a_pipe_a_crash_closes_the_connection() {
 }
 
 #[tokio::test]
-async fn over_http_the_client_gets_over_every_fault() {
+async fn over_http_the_client_survives_every_fault() {
     for modern in [true, false] {
         for kind in &KINDS {
             if kind.name == "crash" {

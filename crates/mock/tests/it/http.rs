@@ -182,7 +182,7 @@ async fn a_body_that_is_too_long_is_refused() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_sent_in_half_is_given_up_after_ten_seconds() {
+async fn an_incomplete_request_is_dropped_after_ten_seconds() {
     let running = start(server(&[])).await;
     let half = |bytes: String| {
         let address = running.address;
@@ -357,7 +357,7 @@ async fn a_hundred_hanging_calls_block_neither_others_nor_the_end() {
     let answer = server.modern("tools/call", json!({ "name": "say", "arguments": { "what": "x" } })).await;
     assert_eq!(answer.status, 200);
     assert_eq!(timeout(Duration::from_secs(1), server.stop()).await.expect("an end in time"), End::Stopped);
-    // Every one of them is closed without a byte.
+    // All of them are closed without a response.
     for mut stream in held {
         let mut all = Vec::new();
         let _ = timeout(LIMIT, stream.read_to_end(&mut all)).await.unwrap();

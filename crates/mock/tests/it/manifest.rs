@@ -1,4 +1,4 @@
-//! Files with mistakes, each with the exact words they are answered with: `mistakes/` must be refused, `warnings/` must
+//! Files with mistakes, each with its exact messages: `mistakes/` must be rejected, `warnings/` must
 //! load. `MISTAKES=overwrite cargo test -p mcptest-mock manifest` updates the expected texts; read the diff.
 
 use std::fs;
@@ -44,6 +44,6 @@ fn every_mistake_has_its_exact_message() {
 }
 
 #[test]
-fn every_warning_is_given_in_the_expected_words() {
+fn every_warning_has_its_exact_message() {
     assert!(check("warnings", true) >= 3);
 }

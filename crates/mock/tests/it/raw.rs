@@ -141,7 +141,7 @@ async fn check(fault: &str, id: Value, after_ms: u64, expected: impl Fn(bool) ->
         let took = u64::try_from(start.elapsed().as_millis()).unwrap();
         assert!((after_ms..=after_ms + 1).contains(&took), "{fault} took {took} ms");
         assert!(client.silent().await, "{fault}");
-        // Everything else goes on.
+        // Everything else continues.
         for method in ["tools/list", "resources/list"] {
             client.send(method, json!("next"), json!({})).await;
             assert!(client.line().await.starts_with(r#"{"id":"next","jsonrpc":"2.0","result":{"#), "{fault} {method}");
@@ -316,7 +316,7 @@ async fn the_end_of_the_input_ends_the_server_with_hanging_or_late_calls() {
         let line = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
         to.write_all(format!("{line}\n").as_bytes()).await.unwrap();
     }
-    // The last line lacks its end and is answered all the same.
+    // The last line has no line feed and is still answered.
     let last = json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/list", "params": { "_meta": meta() } });
     to.write_all(last.to_string().as_bytes()).await.unwrap();
     drop(to);
@@ -632,7 +632,7 @@ async fn answers_are_made_from_the_arguments() {
         ("place", json!({ "city": "Atlantis" }), failed("no Atlantis")),
         ("place", json!({ "city": "Bo", "depth": 4 }), both(json!({ "city": "deep" }), "first")),
         ("place", json!({ "city": "Bo", "depth": 4 }), both(json!({ "city": "deeper" }), "then")),
-        // A condition that cannot be judged does not hold.
+        // A condition that cannot be judged does not match.
         (
             "place",
             json!({ "city": "Bo", "depth": "4" }),

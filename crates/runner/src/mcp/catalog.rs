@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_that_comes_twice_is_found_however_long_the_circle() {
+    fn a_repeated_cursor_is_found_in_a_cycle_of_any_length() {
         let mut catalog = Catalog::default();
         for cursor in ["a", "b", "c"] {
             catalog.page(json!({ "tools": [], "nextCursor": cursor }), 0).unwrap();

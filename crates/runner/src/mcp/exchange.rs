@@ -194,7 +194,6 @@ impl Exchange {
         self.state().revision = revision.map(str::to_owned);
     }
 
-    /// The revision of requests.
     pub(super) fn revision(&self) -> Option<String> {
         self.state().revision.clone()
     }
@@ -339,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_to_a_request_is_a_reply_to_no_other() {
+    fn an_answer_belongs_to_its_own_request_only() {
         let exchange = Exchange::new();
         let (_first, (_, mut second), _third) = (exchange.request(), exchange.request(), exchange.request());
         exchange.answering(0, br#"{"jsonrpc":"2.0","id":1,"result":{}}"#);

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_that_is_too_long_can_be_had_in_parts() {
+    async fn a_line_that_is_too_long_can_be_read_in_parts() {
         for buffer in [1, 4, 64] {
             let mut reader = LineReader::new(BufReader::with_capacity(buffer, &b"1\n123456789\n2\n12345678"[..]), 5);
             for (next, long) in [(b"1", &b"123456789"[..]), (b"2", b"12345678")] {

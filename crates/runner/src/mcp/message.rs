@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_null_is_a_result_and_no_error() {
+    fn a_null_is_a_result_and_not_an_error() {
         assert_eq!(reply(r#"{"jsonrpc":"2.0","id":1,"result":null}"#), (Some(1), Reply::Result(Value::Null)));
         let both = r#"{"error":null,"jsonrpc":"2.0","result":[1],"id":"2"}"#;
         assert_eq!(reply(both), (Some(2), Reply::Result(json!([1]))));

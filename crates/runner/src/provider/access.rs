@@ -51,7 +51,6 @@ pub struct Access {
     pub(super) key: Option<Key>,
     /// It is on this machine, so no proxy is used.
     pub(super) is_local: bool,
-    /// Redacts other secrets.
     redactor: Option<Redactor>,
 }
 

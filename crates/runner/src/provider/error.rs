@@ -62,12 +62,7 @@ pub enum Problem {
     },
     /// The response has an error status.
     #[error("HTTP {status}{}{}", after_colon(.message), too_patient(*.wait))]
-    Status {
-        status: u16,
-        message: String,
-        /// The requested delay.
-        wait: Option<Duration>,
-    },
+    Status { status: u16, message: String, wait: Option<Duration> },
     /// A redirect, which is not followed because the request carries a key.
     #[error("HTTP {status} redirects to {to}; redirects are not followed")]
     Redirect {

@@ -34,7 +34,6 @@ pub(super) struct Provider {
     variables: &'static [&'static str],
     /// What clients append their paths to, below the route.
     suffix: &'static str,
-    /// Its default address.
     default: Option<&'static str>,
 }
 
@@ -503,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_leads_to_where_the_variable_led() {
+    fn a_path_leads_to_the_address_in_the_variable() {
         let all = upstreams(&[("OPENAI_API_BASE", "http://127.0.0.1:1/llm/v1/")]);
         let target = |route: &str, rest: &str, query: Option<&str>| {
             let (path, url) = all.get(route).unwrap().target(rest, query);

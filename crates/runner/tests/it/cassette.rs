@@ -56,7 +56,7 @@ fn slugs_are_readable_and_unique_by_a_hash_unless_nothing_was_changed() {
     let long = slug(&"x".repeat(100));
     assert_eq!(long, format!("{}-09ecb6eb", "x".repeat(48)));
     assert_eq!(slug(&"x".repeat(48)), "x".repeat(48));
-    // A name that reads like the slug of another one gets a hash of its own.
+    // A name that reads like the slug of another one gets its own hash.
     assert_eq!((&*slug("A"), &*slug("a"), &*slug("a-559aead0")), ("a-559aead0", "a", "a-559aead0-a7638c75"));
     assert_eq!(slug("cf2abf0c"), "cf2abf0c-465057d2");
     // Windows knows these as devices.
@@ -241,7 +241,7 @@ fn a_lock_is_never_on_a_removed_folder() {
             let mut taken = 0;
             for _ in 0..2000 {
                 if let Ok(_lock) = folder.lock() {
-                    // Whoever holds the lock is alone with the folder, and takes it away as `prune` does.
+                    // The holder of the lock has exclusive access, and removes the folder as `prune` does.
                     fs::remove_dir(folder.root()).unwrap();
                     taken += 1;
                 }
@@ -455,7 +455,7 @@ fn an_edit_is_not_accepted_while_the_suite_is_recorded_nor_through_a_link() {
     let lock = folder.lock().unwrap();
     assert!(matches!(accept(&path), Err(CassetteError::Locked { .. })));
     drop(lock);
-    // A file that is elsewhere is accepted all the same.
+    // A file in another place is still accepted.
     let elsewhere = temp.path().join("run.json");
     fs::copy(&path, &elsewhere).unwrap();
     assert_eq!(accept(&elsewhere), Ok(Accepted::Now));

@@ -83,7 +83,7 @@ impl Fake {
         for entry in std::fs::read_dir("/proc").unwrap().flatten() {
             let read = |name: &str| std::fs::read(entry.path().join(name)).unwrap_or_default();
             let command = String::from_utf8_lossy(&read("cmdline")).replace('\0', " ");
-            // The state follows the name, which may hold anything and is in parentheses.
+            // The state follows the name, which is in parentheses and may contain anything.
             let stat = String::from_utf8_lossy(&read("stat")).into_owned();
             let is_dead = stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']));
             if command.trim_end().ends_with(&self.marker) && !is_dead {

@@ -1,5 +1,5 @@
-//! What fuzzing looks for in recordings and saved reports, held for files that everybody can read, and for what fuzzing
-//! found. The fuzz target `cassette` includes `fuzzed/cassette.rs`; what it finds goes into `fuzzed/found/cassette/`.
+//! The properties of recordings and saved reports that fuzzing checks, on readable files and on what fuzzing
+//! found. The fuzz target `cassette` includes `fuzzed/cassette.rs`; copy what it finds to `fuzzed/found/cassette/`.
 
 mod cassette;
 

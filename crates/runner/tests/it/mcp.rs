@@ -99,7 +99,7 @@ async fn a_modern_server_that_starts_slowly_gets_a_retry() {
 async fn banners_and_chatter_are_ignored_and_counted() {
     let connection = Fake::new("banner").open().await;
     assert_eq!(plain(&connection, "echo").await, says(""));
-    // Three lines of text, one of them empty, and one of no text at all.
+    // Three lines of text, one of them empty, and one without text.
     assert_eq!(connection.counters().not_json_rpc, 3);
     within(connection.close()).await;
 }
@@ -433,7 +433,7 @@ async fn a_call_that_kills_the_server_fails_at_once_and_so_does_the_next() {
 }
 
 #[tokio::test]
-async fn a_server_that_dies_and_leaves_a_holder_of_its_pipes_is_noticed() {
+async fn a_server_that_exits_and_leaves_its_pipes_open_is_noticed() {
     let fake = Fake::new("legacy");
     let connection = fake.open().await;
     let ended = fails(ErrorKind::Transport, None, "the server exited (exit status: 4)");

@@ -40,7 +40,7 @@ async fn a_dropped_connection_kills_at_once() {
 }
 
 #[tokio::test]
-async fn connecting_that_is_given_up_leaves_nothing() {
+async fn a_canceled_connection_attempt_leaves_nothing() {
     let fake = Fake::new("silent");
     let given_up = tokio::time::timeout(Duration::from_millis(300), fake.connect()).await;
     assert!(given_up.is_err());

@@ -1,4 +1,4 @@
-//! The recording proxy between clients and servers of MCP: what each side sees, and what the ledger holds.
+//! The recording proxy between clients and servers of MCP: what each side sees, and what the ledger contains.
 
 mod clients;
 mod conversations;
@@ -136,7 +136,7 @@ fn short(entry: &Entry) -> String {
     format!("{connection} {from} {what}{answers}")
 }
 
-/// A client that speaks HTTP and nothing else.
+/// A plain HTTP client.
 pub(crate) struct Raw {
     http: reqwest::Client,
     url: String,

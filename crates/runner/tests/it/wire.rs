@@ -21,7 +21,7 @@ use mcptest_runner::provider::{Access, AskError, Client, ModelRequest, Timeouts}
 use serde_json::{Map, Value, json};
 use server::{Answer, Request, Server};
 
-/// The key of every test; no message may hold it.
+/// The key of every test; no message may contain it.
 pub(crate) const KEY: &str = "sk-test-0123456789abcdef";
 
 /// Long enough for a loaded machine, short enough for a test.

@@ -45,7 +45,6 @@ const ANYTHING: &str = "    trajectory: { mode: superset, calls: [] }\n";
 
 /// What was typed, as lines of a suite.
 struct Typed<'a> {
-    /// Each with its name.
     servers: Vec<(String, Real)>,
     program: Real,
     prompt: &'a str,

@@ -63,7 +63,6 @@ fn body(found: &Comparison, verbose: bool, width: usize, margin: usize, out: &mu
     }
 }
 
-/// One model alone.
 fn model(found: &ModelComparison) -> String {
     let ModelComparison { model, tests, old, new, .. } = found;
     let mut out = format!("{} {:<12}  model {}: ", sign(found.outcome), found.outcome.as_str(), one_line(model));

@@ -13,7 +13,7 @@ use super::{ANTHROPIC, Agent, GOOGLE_GENAI, KEYS, OPENAI, OPENAI_AGENTS, OPENAI_
 /// A secret of the server, which a tool returns with the environment.
 const SERVER: (&str, &str) = ("SHOP_PASSWORD", "planted-shop-password-5a0c");
 
-/// The model is reported the secrets of the server, and repeats them with its own key in words and in arguments. A stream splits
+/// The model gets the secrets of the server, and repeats them and its own key in text and arguments. A stream splits
 /// them over several events.
 #[track_caller]
 fn keeps(agent: &Agent) {

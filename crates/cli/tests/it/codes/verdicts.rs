@@ -22,7 +22,7 @@ fn scripted(script: &str, keys: &str) -> String {
     printed(&here, &["run", "ok.yml"])
 }
 
-/// The part of a report from this row on: the rows before it have troubles of their own.
+/// The part of a report from this row on; earlier rows have other failures.
 fn row(report: &str, mark: &str) -> String {
     report[report.find(mark).unwrap()..].to_owned()
 }

@@ -1,4 +1,4 @@
-//! Mistakes and warnings of files that people write. Most lie with the tests of the reader, each in a file of its own.
+//! Mistakes and warnings in files that users write. Most are with the tests of the reader, one file each.
 
 use super::{desk, printed, suite};
 use crate::{Folder, root};

@@ -37,7 +37,7 @@ STEP(mkdir, (const char *path, mode_t mode), path, mode)
 STEP(rmdir, (const char *path), path)
 "#;
 
-/// The library, built in a folder of its own.
+/// The library, built in its own folder.
 fn killer() -> Folder {
     let here = Folder::with(&[("killer.c", KILLER)]);
     let built = Command::new("gcc")
@@ -136,7 +136,7 @@ fn an_init_killed_at_any_step_leaves_complete_files_or_none() {
             if found.iter().all(Option::is_none) {
                 works(here, &["init"]);
             } else if found != known {
-                // What is there is named, and nothing of it is overwritten.
+                // Existing files are named and not overwritten.
                 let refused = here.command(&["init"]).output().unwrap();
                 let reported = String::from_utf8(refused.stderr).unwrap();
                 assert!(refused.status.code() == Some(2) && reported.contains("already exist"), "{reported}");

@@ -99,7 +99,7 @@ fn text(words: &str) -> Value {
     json!({ "content": [{ "type": "text", "text": words }] })
 }
 
-/// What a server answers that does as it should.
+/// The answers of a correct server.
 fn reply(id: i64, method: &str) -> Value {
     let schema = json!({ "type": "object" });
     let result = match method {
@@ -468,6 +468,6 @@ fn a_session_id_is_only_taken_from_the_handshake() {
     let answers = ["ok: attacked", "ok: still here"].map(str::to_owned).to_vec();
     check(vec![Row::new("a session", format!("url: \"http://{}/mcp\"", remote.address), Ends::Answers(answers))]);
     let seen = remote.sessions.lock().unwrap().clone();
-    // Told that the handshake is over, asked for a stream and for the list, called twice, reported that the session is over.
+    // Initialized, a request for a stream and for the list, two calls, and the end of the session.
     assert_eq!(seen, ["first"; 6]);
 }

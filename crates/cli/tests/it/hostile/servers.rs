@@ -71,7 +71,7 @@ fn a_server_that_cannot_be_connected_to_is_reported_with_what_it_did() {
 }
 
 #[test]
-fn a_server_that_is_only_odd_is_got_along_with() {
+fn a_server_that_is_only_odd_works() {
     let long = format!("ok: {}…", &"a b@c.de ".repeat(20)[..156]);
     let blob = format!("ok: [{{\"data\":\"{}…", "A".repeat(146));
     check(vec![
@@ -143,7 +143,7 @@ fn a_misanswered_call_is_an_error_and_the_run_continues() {
         // The reply to the second call is in the middle of the slow one.
         goes_on("byte by byte", &[none], &noise(1)).patient(2000),
         goes_on("leaves a holder of its pipes", &[ended], ended),
-        // A process in a session of its own cannot be reached; that it holds the pipes delays nothing.
+        // A process in its own session cannot be stopped; that it keeps the pipes open delays nothing.
         goes_on("leaves a holder in a session of its own", &[ended], ended).leaving(1),
     ]);
 }

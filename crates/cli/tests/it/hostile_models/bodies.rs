@@ -22,7 +22,7 @@ fn body(bytes: impl Fn(Dialect) -> Vec<u8> + Send + Sync + 'static) -> Scene {
     Scene::record(CLOSES, move |dialect| Answer::status(200, "", bytes(dialect)))
 }
 
-/// Every model's run is an error with these first words.
+/// Every model's run is an error that starts with this text.
 #[track_caller]
 fn check_start(scene: &Scene, start: &str) {
     for (model, ..) in WIRES {
@@ -39,12 +39,12 @@ fn check_start(scene: &Scene, start: &str) {
 fn an_answer_without_end_is_read_up_to_a_limit() {
     let scene = Scene::record(CLOSES, |_| Answer::status(200, "", vec![b' '; 1 << 20]).then(Rest::Endless));
     scene.check(2, &format!("error[unreadable-reply]: AT the response has more than 16777216 bytes\n{HINT}"));
-    // Nobody asked for it a second time.
+    // It was not requested a second time.
     assert_eq!(scene.server.requests().len(), 4);
 }
 
 #[test]
-fn a_packed_answer_without_end_is_unpacked_up_to_a_limit() {
+fn an_endless_compressed_answer_is_decompressed_up_to_a_limit() {
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     for _ in 0..100 {
         packed.write_all(&vec![b' '; 1 << 20]).unwrap();
@@ -86,7 +86,7 @@ fn a_huge_reply_that_is_not_json_is_truncated() {
 /// Everybody is reported to stop with Ctrl-C.
 #[cfg(unix)]
 #[test]
-fn an_answer_that_stalls_is_left_when_the_user_wants_to_stop() {
+fn a_stalled_answer_is_abandoned_when_the_user_stops_the_run() {
     let server = Loopback::start(|_, _| Answer::status(200, "", "{\"content\":").then(Rest::Silence));
     let here = Folder::with(&[("suite.yml", &suite(&server.base(), CLOSES)), ("tools.yml", TOOLS)]);
     let mut command = here.command(&["run", "suite.yml", "--record", "--jobs", "4", "--filter", "hostile"]);
@@ -178,7 +178,7 @@ fn invalid_token_counts_are_unknown_and_huge_ones_do_not_overflow() {
         let tokens = &scene.trace(model)["conversation"]["tokens"];
         assert_eq!((&tokens["input"], &tokens["total"]), (&json!(u64::MAX), &json!(u64::MAX)), "{model}");
     }
-    // The budget counts what a provider says, and is over at once.
+    // The budget uses the provider's count, and is exceeded at once.
     let mut command =
         scene.here.command(&["run", "suite.yml", "--live", "--max-tokens-total", "1000000", "--jobs", "1"]);
     command.args(["--reporter", "json=spent.json", "--filter", "hostile"]).env("MODEL_KEY", KEY);

@@ -54,7 +54,7 @@ fn a_call_without_a_name_an_id_or_arguments_is_recorded_and_the_model_gets_an_er
     for (model, ..) in WIRES {
         assert_eq!(scene.calls(model), expected, "{model}");
     }
-    // Each answer goes back under an id that no other call has, except where the interface needs none.
+    // Each answer is sent back under a unique id, unless the interface needs none.
     for (model, ..) in WIRES.into_iter().filter(|(model, ..)| *model != "gemini") {
         let trace = scene.trace(model);
         let mut ids: Vec<&str> =
@@ -143,7 +143,7 @@ fn deeply_nested_arguments_are_refused_as_text_and_end_the_run_as_json() {
 }
 
 #[test]
-fn a_model_that_never_stops_calling_is_ended_by_max_turns() {
+fn a_model_that_never_stops_calling_is_stopped_by_max_turns() {
     let keys = "max_turns: 5, expect: [{ target: conversation.stop_reason, matcher: { exact: max_turns } }]";
     let scene = Scene::play(keys, |dialect, _| {
         Answer::status(200, "", body_of(dialect, &Reply { calls: &[OK], ..Reply::default() }))
@@ -183,7 +183,7 @@ fn a_hundred_thousand_calls_at_once_are_an_error_and_a_thousand_are_made() {
 }
 
 #[test]
-fn escapes_in_names_ids_and_texts_act_nowhere() {
+fn escapes_in_names_ids_and_texts_have_no_effect() {
     let evil = r#""\u001b[2J\u001b]0;owned\u0007\u202egnp\u0000\r\n::error::x""#;
     let keys = "expect: [{ target: final_response, matcher: { exact: x } }, { target: \"tool_calls[0].name\", matcher: { exact: x } }]";
     let scene = Scene::play(keys, move |dialect, request| {
@@ -191,7 +191,7 @@ fn escapes_in_names_ids_and_texts_act_nowhere() {
         let calls = if dialect.answered(&request.body) == 0 { &calls[..] } else { &[] };
         Answer::status(200, "", body_of(dialect, &Reply { text: evil, calls, ..Reply::default() }))
     });
-    // That nothing acts is looked at for every scene; here it was recorded as it came.
+    // Every scene checks that nothing takes effect; here it was recorded unchanged.
     scene.check(1, "fail");
     let evil: String = serde_json::from_str(evil).unwrap();
     for (model, ..) in WIRES {

@@ -12,7 +12,7 @@ fn refused(status: u16, headers: &'static str, body: Vec<u8>) -> Scene {
 }
 
 #[test]
-fn a_page_with_escapes_is_shown_as_words() {
+fn a_page_with_escapes_is_shown_as_text() {
     let page = "<html>\u{1b}[2J\u{1b}]0;owned\u{7}\r\n<b>\u{202e}no\u{2066}</b>\0</html>".as_bytes().to_vec();
     refused(400, "content-type: text/html\r\n", page).check(
         2,
@@ -27,7 +27,7 @@ fn a_page_with_escapes_is_shown_as_words() {
 }
 
 #[test]
-fn a_complaint_without_end_is_read_in_part() {
+fn an_endless_error_response_is_read_in_part() {
     let scene = Scene::record(CLOSES, |_| Answer::status(400, "", vec![b'x'; 1 << 20]).then(Rest::Endless));
     scene.check(2, &format!("error[request-rejected]: AT HTTP 400: {}…\n{REFUSED}", "x".repeat(400)));
 }
@@ -61,7 +61,7 @@ fn a_retry_delay_of_a_year_is_not_waited_for_and_a_negative_one_is_ignored() {
             _ => super::closing(dialect, 0),
         }
     });
-    // It stays busy, and was asked four times with the usual pauses.
+    // It stays busy, and was called four times with the default delays.
     let expected = format!("error[model-overloaded]: AT HTTP 429 (4 attempts)\n{hint}");
     assert_eq!(scene.verdict("chat"), expected, "{headers}");
     let notes = ["0.5", "1", "2"].iter().zip(2..);
@@ -75,7 +75,7 @@ fn a_retry_delay_of_a_year_is_not_waited_for_and_a_negative_one_is_ignored() {
 }
 
 #[test]
-fn a_redirect_is_not_followed_and_the_key_stays_where_it_is() {
+fn a_redirect_of_a_server_is_not_followed_and_the_key_is_not_sent_elsewhere() {
     let elsewhere = Loopback::start(|_, _| Answer::status(200, "", "{}"));
     let to = elsewhere.base();
     let scene =

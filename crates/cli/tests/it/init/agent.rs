@@ -61,7 +61,7 @@ Then open new/mcptest.yml: its comments say what to change first.
 }
 
 #[test]
-fn an_agent_that_does_not_work_leaves_nothing() {
+fn an_agent_that_fails_leaves_no_files() {
     let (here, server) = (world(), server());
     let with_server = ["--server", server.as_str()];
     for (words, flags, found) in [

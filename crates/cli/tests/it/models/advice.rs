@@ -80,7 +80,7 @@ fn advice_changes_no_verdict_in_either_direction() {
 }
 
 #[test]
-fn a_run_outlives_an_advisory_request_that_fails() {
+fn a_run_is_kept_if_its_advisory_request_fails() {
     let server = Loopback::start(|request, _| {
         if has_tools(request) {
             answer(request, |answered| turn(answered, LAST))
@@ -101,8 +101,8 @@ fn a_run_outlives_an_advisory_request_that_fails() {
 }
 
 #[test]
-fn a_advisory_request_that_the_budget_does_not_allow_is_left_out_and_the_run_stays() {
-    // Only the advisory request holds the closing message, so only that one is long.
+fn an_advisory_request_over_the_budget_is_skipped_and_the_run_is_kept() {
+    // Only the advisory request contains the closing message, so only that one is long.
     let server = advised("It rains. ".repeat(400), "none");
     let here = narrated(&server);
     let (code, reported) = report(&here, &["--record", "--max-tokens-total", "1500"]);

@@ -46,7 +46,7 @@ fn a_budget_stops_before_it_is_exceeded_and_recordings_stay() {
 }
 
 #[test]
-fn people_are_reported_of_the_budget_below_the_rows() {
+fn the_budget_is_reported_below_the_rows() {
     let server = conversation();
     let here = three_runs(&server, PRICE);
     let output = run(&here, &["--live", "--jobs", "1", "--max-tokens-total", "1000"]);

@@ -1,4 +1,4 @@
-//! One conversation in the words of every interface. Which turn it is in is read from the request alone, as real models do.
+//! One conversation in the format of every interface. The turn is derived from the request alone, as real models do.
 
 use std::borrow::Cow;
 
@@ -86,7 +86,7 @@ impl Dialect {
         before + here
     }
 
-    /// A turn in the words of the interface. Each reads 100 tokens, 40 of them from a cache, and writes 20.
+    /// A turn in the format of the interface. Each reads 100 tokens, 40 of them from a cache, and writes 20.
     pub(crate) fn say(self, turn: &Turn, answered: usize) -> Value {
         let Turn { text, calls } = turn;
         let calls = || (answered + 1..).zip(calls);

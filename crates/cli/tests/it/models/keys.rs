@@ -1,4 +1,4 @@
-//! Keys reach those they are for, and nothing else: no recording, no report, no message.
+//! Keys reach their provider and nothing else: no recording, no report, no message.
 
 use std::process::Output;
 
@@ -118,7 +118,7 @@ fn keys_reach_their_provider_and_no_file_report_or_stream() {
     let (output, all) = everything(&here);
     assert_eq!((output.status.code(), cassettes(&here).len()), (Some(1), 4), "{}", out(&output));
     without_secrets(&all);
-    // What was taken out was there, in the words of every model and of the server.
+    // The redacted text was in the replies of every model and of the server.
     for (model, (variable, _)) in MODELS.iter().zip(SECRETS) {
         let text = &all.iter().find(|(place, _)| place.contains(model)).unwrap().1;
         let kept: Value = serde_json::from_str(text).unwrap();
@@ -127,7 +127,7 @@ fn keys_reach_their_provider_and_no_file_report_or_stream() {
         assert_eq!(kept["trace"]["tool_results"][0]["content"][0]["text"], seen, "{model}");
         assert!(out(&output).contains(&format!("[redacted:{variable}]")), "{}", out(&output));
     }
-    // And everybody got the key that is theirs, and no other.
+    // And each got its own key and no other.
     for request in server.requests() {
         let wanted: &[&str] = match Dialect::of(&request) {
             Some(Dialect::Messages) => &["CLAUDE_KEY"],
@@ -231,7 +231,7 @@ fn no_part_of_a_secret_is_shown_where_a_provider_message_is_cut() {
 }
 
 #[test]
-fn half_a_secret_is_not_kept_where_the_advisory_request_cuts_arguments() {
+fn no_part_of_a_secret_is_kept_where_the_advisory_request_cuts_arguments() {
     let server = Loopback::start(|request, _| match Dialect::of(request) {
         Some(_) if !has_tools(request) => answer(request, |_| Turn::text("none")),
         // A model that repeats what a tool returned, so long that the request cuts it inside a token.

@@ -13,7 +13,7 @@ use serde_json::Value;
 /// Longer than any request takes to arrive.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// More than anybody may read of an answer.
+/// More than the limit of an answer.
 const ENDLESS: usize = 256 << 20;
 
 const LAST_CHUNK: &str = "0\r\n\r\n";
@@ -46,9 +46,9 @@ pub(crate) struct Answer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rest {
     Nothing,
-    /// The body again, for as long as anybody reads; no length was promised.
+    /// The body repeatedly, until the client disconnects; no length was announced.
     Endless,
-    /// Silence, although more was promised, for as long as anybody listens.
+    /// Nothing more, although more was announced, until the client disconnects.
     Silence,
     /// The end of the connection, although more was promised.
     Cut,
@@ -142,7 +142,7 @@ fn talk(stream: &TcpStream, kept: &Mutex<Vec<Request>>, answers: &Answers) {
     };
     let Answer { status, headers, body, rest } = answers(&request, count);
     let kind = if headers.contains("content-type:") { "" } else { "content-type: application/json\r\n" };
-    // As providers do it: each event is a chunk of its own.
+    // As providers do it: each event is its own chunk.
     let is_stream = matches!(rest, Rest::Nothing | Rest::Cut) && headers.contains("text/event-stream");
     let mut body = if is_stream { chunked(&body) } else { body };
     if is_stream && rest == Rest::Cut {

@@ -1,4 +1,4 @@
-//! Servers with an address: the mock over HTTP, as a process of its own, in both eras of the protocol.
+//! Remote servers: the mock over HTTP, in its own process, in both eras of the protocol.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
@@ -53,7 +53,7 @@ fn timeless(mut cassette: Value) -> Value {
 }
 
 #[test]
-fn a_remote_server_in_either_era_leaves_the_trace_that_a_local_one_does() {
+fn a_remote_server_in_either_era_gives_the_same_trace_as_a_local_one() {
     let models = conversation();
     let record = |server: &str| {
         let here =

@@ -20,7 +20,7 @@ fn comparable(cassette: &Value) -> Value {
 }
 
 #[test]
-fn a_suite_leaves_the_same_trace_over_every_interface_and_replays_without_any() {
+fn a_suite_gives_the_same_trace_over_every_interface_and_replays_without_any() {
     let server = conversation();
     let base = server.base();
     let models = [

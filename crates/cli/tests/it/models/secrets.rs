@@ -16,7 +16,7 @@ use crate::Folder;
 /// So many characters of a secret in a row are a piece of it.
 const PIECE: usize = 12;
 
-/// A secret. It is made when the test runs, so that the repository holds nothing that looks like one.
+/// A secret. It is made when the test runs, so that the repository contains nothing that looks like one.
 #[derive(Debug, Clone)]
 struct Secret {
     /// The variable that holds it; empty if it is recognized by its shape only.
@@ -401,7 +401,7 @@ fn no_secret_and_no_piece_of_one_is_in_anything_that_is_written() {
     pieces.check_files(&here);
     let kept = cassette(&here, name);
 
-    // What was taken out was there: every secret has a name of its own.
+    // The redacted text was there: every secret has its own name.
     let answer = kept["trace"]["final_response"].as_str().unwrap();
     let lines: Vec<&str> = answer.lines().collect();
     assert_eq!(lines.len(), 40, "{answer}");
@@ -468,7 +468,7 @@ fn no_part_of_a_secret_is_in_the_output_of_a_failed_run() {
         pieces.check_output("a provider that refuses", &output);
         pieces.check_files(&here);
     }
-    // A server that does, at every step; the words are cut at another place for each secret.
+    // A server that does, at every step; the text is cut at another place for each secret.
     for secret in secrets.iter().filter(|secret| secret.value.len() >= 20).step_by(5) {
         let output_text = format!("{}{}", "_ ".repeat(90), format!("{} ", secret.text).repeat(9));
         let server = Loopback::start(move |_, _| Answer::status(403, "", output_text.clone()));
@@ -489,7 +489,7 @@ fn no_part_of_a_secret_is_in_the_output_of_a_failed_run() {
 /// A server that writes its variables to standard error and to standard output, at this length, and ends.
 #[cfg(unix)]
 #[test]
-fn no_piece_of_a_secret_is_in_the_last_words_of_a_server() {
+fn no_piece_of_a_secret_is_in_the_last_output_of_a_server() {
     let secrets = planted();
     let pieces = Pieces::of(&secrets, &[]);
     let known: Vec<&Secret> = secrets.iter().filter(|secret| !secret.variable.is_empty()).collect();
@@ -497,7 +497,7 @@ fn no_piece_of_a_secret_is_in_the_last_words_of_a_server() {
     let names: Vec<String> = known.iter().map(|secret| format!("\"$${}\"", secret.variable)).collect();
     let names = names.join(" ").replace('"', "\\\"");
     let scripts = [
-        // A line each, which goes over several for a private key.
+        // One line each, several for a private key.
         format!("printf '%s\\\\n' {names} >&2; exit 3"),
         // Noise on the output, cut after some hundred characters.
         format!("printf '%s ' {names} {names} {names}; sleep 0.2; exit 3"),
@@ -524,7 +524,7 @@ fn no_piece_of_a_secret_is_in_the_last_words_of_a_server() {
     }
 }
 
-/// `script` of util-linux runs a command on a terminal of its own and keeps what was drawn.
+/// `script` of util-linux runs a command on its own terminal and keeps the output.
 #[cfg(target_os = "linux")]
 #[test]
 #[expect(clippy::print_stderr, reason = "a skipped check is reported")]

@@ -42,7 +42,7 @@ fn contents(here: &Folder) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 #[test]
-fn many_runs_of_a_program_take_little_and_leave_nothing() {
+fn many_runs_of_a_program_use_few_resources_and_leave_nothing() {
     let (mark, model) = (mark("many"), model());
     let here = folder(&suite(&format!(", {mark}"), "", ""));
     let count = runs();

@@ -64,7 +64,7 @@ pub(crate) fn servers() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("servers")
 }
 
-/// A suite with one scripted model, in a folder of its own.
+/// A suite with one scripted model, in its own folder.
 pub(crate) struct Real {
     pub(crate) here: Folder,
 }

@@ -59,14 +59,14 @@ fn a_program_that_closes_half_or_its_output_is_recorded_to_its_end() {
     let (here, model) = (Folder::with(&[]), model());
     let (output, trace) = recorded(&here, &model, &[], &["ask", "half", "close", "ask", "5"]);
     assert_eq!((output.status.code(), &*text(&output.stdout)), (Some(5), "All done.\n"), "{}", text(&output.stderr));
-    // Whoever hangs up before the answer has asked nothing, or was not answered.
+    // A client that disconnects early has sent no request, or got no answer.
     let mut timeline = timeline(&trace);
     timeline.retain(|entry| *entry != (ASKED, "none"));
     assert_eq!(timeline, [(ASKED, "200"); 2]);
 }
 
 #[test]
-fn a_server_that_dies_in_mid_call_is_an_error_of_the_call() {
+fn a_server_that_exits_during_a_call_is_an_error_of_the_call() {
     let tools = "mock_server: { name: shop, tools: [{ name: refund }] }\n";
     let (here, model) = (Folder::with(&[("tools.yml", tools)]), model());
     let server = format!("shop={} mock --tools-from tools.yml --fault crash", env!("CARGO_BIN_EXE_mcptest"));

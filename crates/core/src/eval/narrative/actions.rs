@@ -338,7 +338,6 @@ pub(super) const MOST: usize = 320;
 #[expect(clippy::struct_excessive_bools, reason = "one flag per list of words; a word can be in several")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct WordInfo {
-    /// The action it is.
     pub(super) action: Actions,
     /// The action it is as an object of a maker.
     pub(super) noun: Actions,

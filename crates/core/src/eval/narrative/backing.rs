@@ -97,7 +97,6 @@ fn each_word_of(call: &ToolCall, use_word: &mut dyn FnMut(&str)) {
 #[derive(Debug, Clone)]
 pub(super) struct Tool<'a> {
     pub(super) name: &'a str,
-    /// Words of its name.
     pub(super) words: Vec<Word<'a>>,
     /// Whether it changes something.
     pub(super) mutating: bool,
@@ -383,7 +382,6 @@ impl<'a> Evidence<'a> {
         self.failed.push(failed);
     }
 
-    /// Whether a call succeeded.
     pub(super) fn succeeded(&self, call: usize) -> bool {
         self.failed[call] == Some(false)
     }

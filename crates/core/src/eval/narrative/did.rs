@@ -86,9 +86,7 @@ const STATE_KEYS: [&str; 13] = [
 const SHELL_KEYS: [&str; 8] = ["command", "commands", "cmd", "script", "shell", "bash_command", "input", "line"];
 /// Keys with SQL text.
 const SQL_KEYS: [&str; 6] = ["sql", "query", "statement", "statements", "queries", "sql_query"];
-/// Keys with a patch.
 const PATCH_KEYS: [&str; 5] = ["patch", "diff", "input", "patch_text", "edits"];
-/// Keys with code.
 const CODE_KEYS: [&str; 6] = ["code", "script", "source", "javascript", "expression", "program"];
 /// Keys with instructions for another agent or program.
 const FREE_KEYS: [&str; 16] = [
@@ -309,7 +307,6 @@ impl<'a> Did<'a> {
         !self.actions.is_empty()
     }
 
-    /// What a call did.
     pub(super) fn read(call: &'a ToolCall) -> Self {
         static NOTHING: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
         let Some(args) = call.args.as_ref().map_or(Some(&*NOTHING), Value::as_object) else {

@@ -14,7 +14,6 @@ use crate::trace::{ToolCall, Trace};
 /// Marks arguments that were not recorded.
 pub(super) const UNRECORDED: u32 = u32::MAX;
 
-/// One call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Call {
     pub(super) tool: u32,

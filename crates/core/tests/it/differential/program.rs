@@ -1,6 +1,6 @@
 //! The trace of a program, derived from its ledgers, against what the script of the program says.
 //!
-//! A script knows what the model asks for, what the program does with it and what the servers answer. `play` writes down what
+//! A script defines what the model requests, what the program does with it and what the servers answer. `play` writes down what
 //! would pass on the wire, in one of the four model interfaces, and what the trace must be. It shares no code with the
 //! derivation.
 

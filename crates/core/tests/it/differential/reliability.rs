@@ -62,7 +62,7 @@ fn reliability_agrees_with_brute_force() {
         assert!(is_near(metric("variance_amplification"), spread), "{context}");
         assert!(is_near(metric("pass_rate"), 100.0 * share), "{context}");
 
-        // The Wilson interval holds the rates whose distance from what was seen is within the critical value.
+        // The Wilson interval contains the rates whose distance from the observed rate is within the critical value.
         let (n, z) = (count as f64, 1.959_963_984_540_054_f64);
         let bound = |name: &str| metric(name).as_f64().unwrap() / 100.0;
         for (name, edge) in [("wilson_low", bound("wilson_low")), ("wilson_high", bound("wilson_high"))] {

@@ -113,7 +113,7 @@ fn compile(reference: &Reference) -> TrajectoryGate {
     .unwrap_or_else(|problems| panic!("{problems}"))
 }
 
-/// Whether every item of a list has one of its own in the other.
+/// Whether every item of a list matches a separate item of the other.
 fn is_bag_within(want: &[Value], got: &[Value]) -> bool {
     let Some((first, rest)) = want.split_first() else { return true };
     (0..got.len()).any(|at| {
@@ -201,7 +201,7 @@ fn fewest(reference: &Reference, table: &[Vec<bool>], calls: usize, turns: &[usi
     best
 }
 
-/// The orders in which the calls may be looked at.
+/// The possible orders of the calls.
 fn orders(reference: &Reference, calls: usize, turns: &[usize]) -> Vec<Vec<usize>> {
     if reference.within_turn == WithinTurn::Ordered {
         return vec![(0..calls).collect()];
@@ -307,7 +307,7 @@ fn trajectory_agrees_with_brute_force() {
         assert_eq!((found.verdict, found.metrics.object()), (verdict(&world), metrics), "{}", context());
 
         let mut mask = Mask::any(rng, &world);
-        // A text in the place of arguments is what the model sent: it fits nothing that is asked of arguments.
+        // A text in the place of arguments is what the model sent: it matches no expectation about arguments.
         mask.calls.iter_mut().flatten().for_each(|shown| shown.is_broken = false);
         let found = gate.evaluate(&world.trace(&mask)).verdict;
         assert_eq!(found, due(&reference, &world, &mask), "{mask:?} {}", context());

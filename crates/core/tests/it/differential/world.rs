@@ -51,7 +51,7 @@ pub(super) enum Shown {
     All,
     /// Everything but whether it failed.
     NoFlag,
-    /// Everything but what it said.
+    /// Everything except its messages.
     NoContent,
     Nothing,
 }
@@ -141,7 +141,7 @@ impl World {
         world
     }
 
-    /// Makes up what the assistant texts, in turns that hold all calls. A run that ended by itself has a turn after them.
+    /// Generates the assistant messages, in enough turns for all calls. A run that completed has a turn after them.
     fn speak(&mut self, rng: &mut Rng) {
         let last = self.turns_with_calls();
         let ended = self.stop == "completed";
@@ -150,7 +150,7 @@ impl World {
         self.texts = (0..turns).map(|_| text(rng)).collect();
     }
 
-    /// How many of the assistant's turns it takes to hold all calls.
+    /// How many assistant turns the calls need.
     fn turns_with_calls(&self) -> usize {
         self.calls.iter().map(|call| call.turn / 2 + 1).max().unwrap_or(0)
     }
@@ -239,7 +239,7 @@ impl World {
 
     /// Makes up turns of calls that were recorded without.
     fn vary_turns(&mut self, mask: &Mask, recorded: &[Recorded], rng: &mut Rng, kind: Kind) {
-        // A run that ended by itself made no call in its last turn.
+        // A run that completed made no call in its last turn.
         let end = self.last_turn().unwrap_or(0).saturating_sub(if self.stop == "completed" { 2 } else { 0 });
         for at in 0..self.calls.len() {
             if recorded[at].turn {

@@ -1,5 +1,5 @@
-//! What must hold of any text that is given to the readers of traces, and of every gate on what they read. The fuzz target
-//! `envelope` includes this file, so that what fuzzing looks for is what the tests hold.
+//! Properties of any text given to the readers of traces, and of every gate on the result. The fuzz target
+//! `envelope` includes this file, so fuzzing and tests check the same properties.
 
 use mcptest_core::diag::Source;
 use mcptest_core::eval::{

@@ -1,5 +1,5 @@
-//! What must hold of any closing message with any calls. The fuzz target `narrative` includes this file, so that what
-//! fuzzing looks for is what the tests hold.
+//! Properties of any closing message with any calls. The fuzz target `narrative` includes this file, so
+//! fuzzing and tests check the same properties.
 
 use mcptest_core::Trace;
 use mcptest_core::eval::{GateKind, NarrativeGate, NarrativeParams};
@@ -10,7 +10,7 @@ use super::ranges;
 /// The separator between the message and the calls.
 const FENCE: &str = "\n---\n";
 
-/// The gate, as it comes and with words of its own.
+/// The gate, with defaults and with custom words.
 pub(crate) struct Held {
     gates: [NarrativeGate; 2],
 }

@@ -1,5 +1,5 @@
-//! What must hold of any path, and of any path in any value. The fuzz target `target` includes this file, so that what
-//! fuzzing looks for is what the tests hold.
+//! Properties of any path in any value. The fuzz target `target` includes this file, so
+//! fuzzing and tests check the same properties.
 
 use mcptest_core::score::find;
 use mcptest_core::target::Selection;
@@ -44,7 +44,7 @@ pub(crate) fn check(path: &str, text: &str) -> bool {
 /// A selection is not larger than its source.
 fn is_part(selected: &Value, value: &Value) {
     let (part, whole) = (json::canonical(selected).len(), json::canonical(value).len());
-    // A list of all there is has brackets and commas of its own, one for each value at most.
+    // A list of all items adds brackets and at most one comma per value.
     assert!(part <= 2 * whole + 2, "{part} bytes selected of {whole}");
 }
 

@@ -1,4 +1,4 @@
-//! What expectations ask of arguments.
+//! How expectations compare arguments.
 
 use mcptest_core::Verdict;
 use mcptest_core::eval::MatchMode;

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_is_read_as_far_as_it_is_routed_by() {
+    fn only_the_routing_fields_of_a_message_are_read() {
         let call = r#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"x","arguments":{"a":1,"a":2},
             "_meta":{"progressToken":7,"io.modelcontextprotocol/protocolVersion":"2026-07-28","x":[]}}}"#;
         let expected = Envelope {

@@ -314,7 +314,6 @@ impl Server {
     }
 }
 
-/// What answers a message.
 enum Found {
     Reply(McpReply),
     /// It has no answer.

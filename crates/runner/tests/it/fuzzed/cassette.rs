@@ -1,5 +1,5 @@
-//! What must hold of any text that is read as a recording or as a saved report. The fuzz target `cassette` includes this
-//! file, so that what fuzzing looks for is what the tests hold.
+//! Properties of any text that is read as a recording or as a saved report. The fuzz target `cassette` includes this
+//! file, so fuzzing and tests check the same properties.
 
 use mcptest_core::cassette::seal;
 use mcptest_core::compare::{CompareOptions, Side, compare};

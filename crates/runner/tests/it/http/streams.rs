@@ -1,4 +1,4 @@
-//! Streams that end before their reply, what a server asks on a stream of its own, and the transport of streams that
+//! Streams that end before their reply, what a server requests on its own stream, and the transport of streams that
 //! Streamable HTTP replaced.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ fn asks_for_a_stream(request: &Request) -> bool {
     request.line.starts_with("GET")
 }
 
-/// The ids of the events that streams were asked for from; those asked for from the start are left out.
+/// The event ids from which streams were resumed; requests from the start are left out.
 fn resumed(server: &Scripted) -> Vec<String> {
     let ids = server.requests().into_iter().filter(asks_for_a_stream);
     ids.filter_map(|request| request.header("last-event-id").map(str::to_owned)).collect()
@@ -52,7 +52,7 @@ async fn a_stream_that_the_server_closes_is_resumed_after_the_requested_time() {
         (_, Some(id)) => {
             let before = sooner.lock().unwrap().replace(Instant::now()).unwrap();
             times.lock().unwrap().push(before.elapsed());
-            // The second stream says nothing of the time, and the first goes on to hold.
+            // The second stream sets no time, so that of the first still applies.
             Answer::Whole(stream(&match id {
                 "a-1" => "id: a-2\ndata: \n\n".to_owned(),
                 _ => format!("id: a-3\ndata: {}\n\n", third("hi")),
@@ -167,7 +167,7 @@ async fn the_era_without_sessions_resumes_nothing_and_opens_no_stream() {
     assert_eq!(server.requests().iter().filter(|request| asks_for_a_stream(request)).count(), 0);
 }
 
-/// The answers to what a server asked.
+/// The answers to requests of a server.
 fn answers(server: &Scripted) -> Vec<Value> {
     let bodies = server.requests().into_iter().map(|request| request.body);
     bodies.filter(|body| body.get("method").is_none() && !body.is_null()).collect()
@@ -175,7 +175,7 @@ fn answers(server: &Scripted) -> Vec<Value> {
 
 #[tokio::test]
 async fn unsolicited_server_requests_are_answered_immediately() {
-    // As official servers do that ask in the middle of a call: not in the answer to it, and the call waits for the answer.
+    // Like official servers with a request during a call: on another stream, and the call waits for the answer.
     let server = Scripted::start(|request| {
         let ask = |id: i64, method: &str| {
             let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": {} });

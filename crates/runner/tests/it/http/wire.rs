@@ -1,4 +1,4 @@
-//! What goes over the wire, byte for byte, and what every kind of answer becomes.
+//! The bytes on the wire, and the result of every kind of answer.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -78,7 +78,7 @@ async fn a_request_without_a_session_repeats_itself_in_its_headers() {
 }
 
 #[tokio::test]
-async fn asking_for_the_era_costs_one_request() {
+async fn probing_the_era_costs_one_request() {
     let server = Scripted::legacy(|request| result(request, &json!({ "content": [] }))).await;
     let connection = server.remote(Protocol::Auto).open().await;
     within(connection.close()).await;
@@ -636,6 +636,6 @@ async fn no_printed_form_of_a_connection_has_a_secret() {
     within(connection.close()).await;
     let requests = server.requests();
     assert_eq!(requests[0].line, "POST /mcp?key=hidden");
-    // The token wins over what the address holds.
+    // The token takes precedence over credentials in the URL.
     assert_eq!(requests[0].header("authorization"), Some("Bearer hidden"));
 }

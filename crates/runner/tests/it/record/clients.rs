@@ -47,7 +47,7 @@ async fn the_runner_sees_the_same_with_and_without_the_proxy() {
         }
         within(connection.close()).await;
         within(direct.close()).await;
-        // One child, also if the client asked for the era first.
+        // One child, even if the client probed the era first.
         assert!(proxy.finish().await.iter().all(|entry| entry.starts_with("0 ")), "{mode}");
         assert_eq!(fake.left(), [""; 0]);
     }

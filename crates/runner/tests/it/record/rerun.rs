@@ -1,4 +1,4 @@
-//! A recorded world: what clients of servers and of models get from it, and what happens when they ask something else.
+//! A recording that answers: what clients of servers and models get, and what happens on other requests.
 
 use std::fmt::Write as _;
 
@@ -77,7 +77,7 @@ fn asking() -> Vec<Value> {
     ])
 }
 
-/// The same call as now, with a token of its own.
+/// The same call, with its own token.
 fn asks() -> Value {
     let mut asks = call(21, "echo", json!({ "text": "hi" }));
     asks["params"]["_meta"] = json!({ "progressToken": "now" });
@@ -107,7 +107,7 @@ async fn recorded_notifications_and_requests_within_a_call_are_repeated() {
 }
 
 #[tokio::test]
-async fn a_shim_gets_the_same() {
+async fn a_shim_gets_the_same_replies() {
     let player = player(&asking());
     let proxy = Proxy::rerun(&player).await;
     let mut shim = Shim::connect(&proxy).await;
@@ -134,7 +134,7 @@ async fn clients_without_a_session_are_answered_too() {
 }
 
 #[tokio::test]
-async fn an_error_has_the_status_that_it_had() {
+async fn an_error_keeps_its_recorded_status() {
     let server = Scripted::start(|request| {
         let error = json!({ "code": -32602, "message": "no such tool" });
         let reply = json!({ "jsonrpc": "2.0", "id": request.body["id"], "error": error });

@@ -204,7 +204,7 @@ async fn clients_without_a_session_share_a_child_and_may_use_the_same_ids() {
 }
 
 #[tokio::test]
-async fn a_server_that_dies_in_mid_call_is_an_error_that_the_client_sees() {
+async fn a_server_that_exits_during_a_call_is_an_error_for_the_client() {
     let fake = Fake::new("legacy");
     let proxy = Proxy::before(&fake).await;
     let client = client(&proxy).await;

@@ -24,7 +24,7 @@ fn check(name: &str, entry: Option<&Model>, env: &[(&str, &str)], expected: &str
     assert_eq!(reported, expected);
 }
 
-/// An entry with nothing but a provider.
+/// An entry with only a provider.
 fn bare(provider: Provider) -> Model {
     Model { model: None, base_url: None, api_key_env: None, ..entry(super::Spoken(provider, None), "x") }
 }
@@ -34,7 +34,7 @@ fn at(provider: Provider, base: &str) -> Model {
 }
 
 #[test]
-fn a_name_and_the_usual_variables_are_enough() {
+fn a_model_name_and_the_default_variables_are_enough() {
     check(
         "claude-x",
         None,
@@ -183,7 +183,7 @@ async fn an_ordinary_word_as_key_is_not_redacted_from_server_messages() {
     assert_eq!(error.problem.to_string(), "HTTP 400: ollama: no such tool");
 }
 
-/// The headers that say who asks, as a server sees them.
+/// The authentication headers, as a server sees them.
 async fn credentials(access: impl Fn(&str) -> Access) -> [Option<String>; 5] {
     let server = Server::start(vec![Answer::new(400, &[], "")]).await;
     let client = mcptest_runner::provider::Client::with(PATIENCE);

@@ -1,4 +1,4 @@
-//! A loopback server that keeps what it is asked and answers from a list. It frames its answers itself, because some of
+//! A loopback server that records its requests and answers from a list. It frames its answers itself, because some of
 //! them have to be wrong.
 
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// What the server does when it is asked.
+/// What the server does on a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Answer {
     /// Sends these bytes and closes.
@@ -94,7 +94,7 @@ impl Server {
         format!("http://{}", self.address)
     }
 
-    /// What it was asked so far.
+    /// The requests so far.
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.requests.lock().unwrap().clone()
     }

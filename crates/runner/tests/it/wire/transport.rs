@@ -38,7 +38,7 @@ async fn ask(server: &Server, path: &str, patience: Timeouts) -> (Result<Reply, 
     (reply, notes.into_inner().unwrap())
 }
 
-/// Asks a server over Chat Completions: what the user is reported, how often it was asked, and what was noted meanwhile.
+/// Calls a server over Chat Completions. Returns the message for the user, the number of requests, and the notes.
 async fn check(answers: Vec<Answer>, requests: usize, expected_notes: &[&str], expected: &str) {
     let server = Server::start(answers).await;
     let (reply, notes) = ask(&server, "", PATIENCE).await;
@@ -134,7 +134,7 @@ async fn a_wait_of_more_than_a_minute_is_not_made() {
 }
 
 #[tokio::test]
-async fn a_wait_until_a_date_or_of_no_sense_is_the_usual_pause() {
+async fn a_date_or_malformed_retry_time_gives_the_default_delay() {
     for wait in ["Mon, 16 Nov 2026 03:00:00 GMT", "-1", "NaN", "1e400", ""] {
         check(
             vec![Answer::new(503, &[("retry-after", wait)], ""), done()],
@@ -178,7 +178,7 @@ async fn a_duplicate_key_in_an_answer_is_an_error_over_every_interface() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_answers_is_given_up() {
+async fn a_server_that_never_answers_is_abandoned() {
     let server = Server::start(vec![Answer::Hang]).await;
     let patience = Timeouts { attempt: Duration::from_millis(150), ..PATIENCE };
     let (reply, notes) = ask(&server, "", patience).await;
@@ -335,13 +335,13 @@ async fn a_query_in_the_address_is_sent_and_not_shown() {
 }
 
 #[tokio::test]
-async fn the_same_question_is_the_same_bytes() {
+async fn the_same_request_is_the_same_bytes() {
     let tools = super::tools();
     for spoken in ALL {
         let question = ModelRequest { system: Some("Be brief."), tools: tools.offered(), ..QUESTION };
         let mut bytes = Vec::new();
         for _ in 0..2 {
-            // Nothing reads this answer, which does not matter to what was asked.
+            // This answer is not read, which does not affect the request.
             let (_, requests, _) = ask_at(spoken, vec![Answer::json(&json!({}))], &question).await;
             bytes.push(requests[0].bytes.clone());
         }

@@ -18,7 +18,7 @@ pub(super) struct Script {
     pub(super) is_stateful: bool,
     pub(super) servers: Vec<Server>,
     pub(super) agents: Vec<Agent>,
-    /// What the program calls by itself before anything else.
+    /// What the program calls on its own before anything else.
     pub(super) own_calls: Vec<Target>,
     pub(super) answer: Option<String>,
 }
@@ -51,7 +51,7 @@ pub(super) struct Server {
 
 pub(super) const TOOLS: [&str; 4] = ["refund_order", "find.order", "list-all", "get"];
 
-/// Which the model never asks for.
+/// Tools that the model never calls.
 pub(super) const OWN_TOOL: &str = "sync";
 
 #[derive(Debug, Clone)]
@@ -74,13 +74,13 @@ pub(super) struct Turn {
     pub(super) text: Option<String>,
     pub(super) calls: Vec<Call>,
     pub(super) before: Vec<ClientFault>,
-    /// What the program calls by itself after the reply.
+    /// What the program calls on its own after the reply.
     pub(super) own_call: Option<Target>,
     pub(super) usage: Option<(u64, u64)>,
     pub(super) is_streamed: bool,
 }
 
-/// What goes wrong before the reply comes.
+/// What fails before the reply.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ClientFault {
     Status(u16),
@@ -99,7 +99,7 @@ pub(super) struct Call {
 pub(super) enum Does {
     Execute {
         target: Target,
-        /// What the client sends, where that is not what the model asked for.
+        /// What the client sends, if it differs from what the model requested.
         sent: Option<Value>,
         /// All but the last are repeated.
         tries: Vec<Answer>,

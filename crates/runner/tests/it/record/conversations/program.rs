@@ -147,7 +147,7 @@ fn whole(body: &Body, blobs: &Blobs) -> Value {
     out
 }
 
-/// A trace without its times, and without the words of a broken connection.
+/// A trace without its times, and without the message of a broken connection.
 fn comparable(trace: &ledger::Derived) -> Value {
     comparable_envelope(trace.trace.to_envelope())
 }
