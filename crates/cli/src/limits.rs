@@ -7,21 +7,21 @@ const PER_RUN: u64 = 3;
 /// The most open files of a server: three pipes, a process handle, and the other pipe ends while it starts.
 const PER_SERVER: u64 = 8;
 
-/// Fewer runs at once than requested.
+/// The system allows fewer parallel runs than requested.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Fewer {
+pub(crate) struct JobLimit {
     pub(crate) jobs: usize,
     pub(crate) limit: u64,
 }
 
 /// Raises the limit for `jobs` runs with up to `servers` servers each; an error if the system allows fewer.
-pub(crate) fn make_room(jobs: usize, servers: usize) -> Result<(), Fewer> {
+pub(crate) fn make_room(jobs: usize, servers: usize) -> Result<(), JobLimit> {
     let each = PER_RUN + PER_SERVER * servers as u64;
     let needed = OWN.saturating_add(each.saturating_mul(jobs as u64));
     match raised(needed) {
         Some(limit) if limit < needed => {
             let jobs = usize::try_from(limit.saturating_sub(OWN) / each).unwrap_or(jobs).max(1);
-            Err(Fewer { jobs, limit })
+            Err(JobLimit { jobs, limit })
         }
         _ => Ok(()),
     }

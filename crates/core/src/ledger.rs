@@ -25,7 +25,7 @@ use serde_json::Value;
 pub use derive::{Derived, ProgramEnd, trace};
 pub use file::LedgerError;
 pub use interface::Interface;
-pub use outcome::{Ended, Ran, outcome, url_variable};
+pub use outcome::{Ended, ProgramResult, outcome, url_variable};
 pub use result::{error_result, invalid_result, mcp_result, message_of};
 pub use seen::{Seen, ServerSeen};
 pub use stream::Reply;

@@ -99,7 +99,7 @@ impl Redactor {
     /// A text without secrets; `found` is called with every replacement, in order.
     pub fn text_with<'t>(&self, text: &'t str, found: &mut dyn FnMut(&str)) -> Cow<'t, str> {
         let mut out = Cow::Borrowed(text);
-        for find in [Self::values, Self::rests, Self::shapes] {
+        for find in [Self::values, Self::remainders, Self::shapes] {
             let spans = find(self, &out);
             if !spans.is_empty() {
                 out = Cow::Owned(replaced(&out, merged(&out, spans), found));
@@ -117,7 +117,7 @@ impl Redactor {
         for piece in &*pieces {
             ends.push(ends.last().copied().unwrap_or(0) + piece.len());
         }
-        for find in [Self::values, Self::rests, Self::shapes] {
+        for find in [Self::values, Self::remainders, Self::shapes] {
             let spans = merged(&text, find(self, &text));
             if spans.is_empty() {
                 continue;
@@ -162,7 +162,7 @@ impl Redactor {
 
     /// The beginnings of known values that were cut off, and the ends of them. Servers and programs truncate text that they
     /// quote before it can be searched for secrets.
-    fn rests(&self, text: &str) -> Vec<Span> {
+    fn remainders(&self, text: &str) -> Vec<Span> {
         let mut out = Vec::new();
         let Some(known) = &self.known else { return out };
         let is_cut = CUTS.iter().any(|cut| text.contains(cut));

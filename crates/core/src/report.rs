@@ -18,7 +18,7 @@ use crate::judge::{CheckResult, Receipt};
 use crate::trace::{Trace, words};
 pub use cell::{Attempt, Cell, Evidence};
 pub use grid::{GridCell, GridLine, grid};
-pub use paths::{Branch, Paths, way};
+pub use paths::{Branch, Paths, path_of};
 pub use read::{ReportError, read};
 
 /// Version of a saved report. New keys may come, and a reader passes over keys it does not know; what is there keeps its

@@ -285,16 +285,16 @@ impl<'t> Walk<'t> {
 
     /// The value that the whole path selects, with what is unknown in it.
     fn partial<'a>(&mut self, value: &'a Value, part: Part) -> Partial<'a> {
-        Partial::of(value, part, &|| spell(self.steps, &self.items), &mut self.gaps)
+        Partial::of(value, part, &|| path_text(self.steps, &self.items), &mut self.gaps)
     }
 
     fn unknown<'a>(&mut self, steps: usize, why: &str) -> Walked<'a> {
-        self.gaps.add(|| format!("`{}` {why}", spell(&self.steps[..steps], &self.items)));
+        self.gaps.add(|| format!("`{}` {why}", path_text(&self.steps[..steps], &self.items)));
         Walked::Unknown
     }
 
     fn nothing<'a>(self) -> Selection<'a> {
-        Selection::Nothing { reached: spell(&self.steps[..self.stop], &[]), reason: self.reason }
+        Selection::Nothing { reached: path_text(&self.steps[..self.stop], &[]), reason: self.reason }
     }
 }
 
@@ -320,7 +320,7 @@ fn position(items: &[Value], index: i64) -> Option<usize> {
 }
 
 /// A path as written. `[*]` is printed as the current index, if known.
-pub(crate) fn spell(steps: &[Step], items: &[usize]) -> String {
+pub(crate) fn path_text(steps: &[Step], items: &[usize]) -> String {
     let mut out = String::new();
     let mut items = items.iter();
     for step in steps {

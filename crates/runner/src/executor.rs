@@ -363,7 +363,7 @@ impl<'a> Executor<'a> {
             let beyond = runs.into_iter().filter(|run| *run > count);
             beyond.map(|run| folder.path(&cell.test.name, cell.model, run)).try_for_each(|path| folder.remove(&path))
         });
-        removed.err().map(|error| trouble(&error, None))
+        removed.err().map(|error| cassette_error(&error, None))
     }
 
     /// Emits cells in the order of the plan, each as soon as all before it were emitted. `is_over` is called when the rest can
@@ -478,7 +478,7 @@ impl<'a> Executor<'a> {
         let needs_runs = may_run || cell.settles().is_some();
         let reads = matches!(self.options.mode, Mode::Replay | Mode::Rerun { .. });
         let recorded = if reads && needs_runs {
-            file.cassettes().runs(&cell.test.name, cell.model).map_err(|error| trouble(&error, None))?
+            file.cassettes().runs(&cell.test.name, cell.model).map_err(|error| cassette_error(&error, None))?
         } else {
             Vec::new()
         };
@@ -498,10 +498,10 @@ impl<'a> Executor<'a> {
         let (file, cell) = (planned.file, planned.cell);
         let folder = file.cassettes();
         if let Some(Err(error)) = self.locks.get(folder.root()) {
-            return Err(trouble(error, None));
+            return Err(cassette_error(error, None));
         }
         if self.options.mode == Mode::Record {
-            folder.may_save(&cell.test.name, cell.model, run).map_err(|error| trouble(&error, None))?;
+            folder.may_save(&cell.test.name, cell.model, run).map_err(|error| cassette_error(&error, None))?;
         }
         let live = self.live.get_or_init(|| Live::new(self.options)).as_ref().map_err(Clone::clone)?;
         let suite_dir = suite_dir(file);
@@ -541,7 +541,7 @@ impl<'a> Executor<'a> {
             None => {
                 access = Access::resolve(cell.model, model, &file.suite.variables, &variables)
                     .map_err(|error| clean(RunError::from(&error)))?
-                    .guarding(&redactor);
+                    .with_redactor(&redactor);
                 let price = model.and_then(|model| model.price);
                 ModelSource::Provider { client: &live.client, access: &access, price }
             }
@@ -577,7 +577,7 @@ impl<'a> Executor<'a> {
         let Some(program) = file.suite.programs.get(cell.model) else { return Ok(None) };
         let cassette = self.load(planned, prepared, state, run)?;
         let folder = file.cassettes();
-        let ledger = folder.load_ledger(&cassette).map_err(|error| trouble(&error, Some(planned)))?;
+        let ledger = folder.load_ledger(&cassette).map_err(|error| cassette_error(&error, Some(planned)))?;
         let live = self.live.get_or_init(|| Live::new(self.options)).as_ref().map_err(Clone::clone)?;
         let suite_dir = suite_dir(file);
         let variables = Variables { suite_dir: &suite_dir, outside: &self.options.environment };
@@ -625,7 +625,7 @@ impl<'a> Executor<'a> {
         }
         let (folder, cell) = (planned.file.cassettes(), planned.cell);
         let save = |ledger: &Ledger| folder.save_ledger(&cell.test.name, cell.model, run, ledger);
-        let ledger = ledger.as_ref().map(save).transpose().map_err(|error| trouble(&error, None))?;
+        let ledger = ledger.as_ref().map(save).transpose().map_err(|error| cassette_error(&error, None))?;
         let cassette = Cassette {
             test: cell.test.name.clone(),
             model: cell.model.to_owned(),
@@ -638,7 +638,7 @@ impl<'a> Executor<'a> {
             version: VERSION,
             edited: false,
         };
-        let saved = folder.save(&cassette).map_err(|error| trouble(&error, None))?;
+        let saved = folder.save(&cassette).map_err(|error| cassette_error(&error, None))?;
         Ok(Box::new(Evidence { recorded: true, ..evidence(saved) }))
     }
 
@@ -669,8 +669,8 @@ impl<'a> Executor<'a> {
                     CassetteError::Missing { .. } => self.former_name(planned, &folder, inputs),
                     _ => None,
                 };
-                let mut trouble =
-                    former.map_or_else(|| trouble(&error, Some(planned)), |former| renamed(&error, planned, &former));
+                let mut trouble = former
+                    .map_or_else(|| cassette_error(&error, Some(planned)), |former| renamed(&error, planned, &former));
                 let is_missing = matches!(error, CassetteError::Missing { .. });
                 if is_missing && prepared.cell_inputs.script.is_some() && planned.file.trust == Trust::Untrusted {
                     trouble.message = format!("{}; {SEALED}", trouble.message);
@@ -755,7 +755,7 @@ fn suite_dir(file: &SuiteFile) -> String {
 
 /// The error for a test without a recording when a removed test was recorded with the same inputs.
 fn renamed(error: &CassetteError, planned: &Planned<'_>, former: &str) -> RunError {
-    let RunError { message, hint, .. } = trouble(error, Some(planned));
+    let RunError { message, hint, .. } = cassette_error(error, Some(planned));
     let hint = match rename_hint(planned, former) {
         Some(rename) => Some(hint.map_or_else(|| rename.clone(), |record| format!("{rename}; otherwise {record}"))),
         None => hint,
@@ -785,7 +785,7 @@ fn record_command(Planned { file, cell, runs }: &Planned<'_>, verb: &str) -> Str
 }
 
 /// The error of a cassette with its hint.
-fn trouble(error: &CassetteError, replayed: Option<&Planned<'_>>) -> RunError {
+fn cassette_error(error: &CassetteError, replayed: Option<&Planned<'_>>) -> RunError {
     let verb = if error.code() == Code::NoRecording { "record" } else { "re-record" };
     let record = replayed.map_or_else(|| format!("{verb} it with --record"), |planned| record_command(planned, verb));
     RunError::new(error.to_string()).code(error.code()).hint(error.hint(&record))

@@ -12,7 +12,7 @@ use mcptest_core::answer::AnswerFormat;
 use mcptest_core::cassette;
 use mcptest_core::diag::{Code, RunError, did_you_mean};
 use mcptest_core::json;
-use mcptest_core::ledger::{self, Ended, Ran};
+use mcptest_core::ledger::{self, Ended, ProgramResult};
 use mcptest_core::redact::Redactor;
 use mcptest_core::report::Cell;
 use mcptest_core::suite::interpolate::TemplateError;
@@ -96,7 +96,7 @@ impl Live {
         };
         self.runtime.block_on(async {
             let Some(reservation) = request.budget.reserve(0, 0, None).await else { return Ok(None) };
-            request.tell(false);
+            request.report_progress(false);
             let recording = Recording::start(setup).await.map_err(|error| out_of_resources(&error))?;
             let (launch, streams) = request.launch(&recording.variables(), &folders)?;
             let cwd = launch.cwd.clone();
@@ -105,7 +105,7 @@ impl Live {
             let program = record::Program { launch, streams, limit, player, processes: &self.processes, interrupt };
             let finished = program.run(io::sink()).await;
             let (ledger, redactor) = recording.finish().await;
-            request.tell(true);
+            request.report_progress(true);
             let finished = finished.map_err(|error| request.not_started(error))?;
             if finished.was_stopped {
                 return Ok(None);
@@ -130,7 +130,7 @@ impl Live {
 }
 
 impl ProgramRequest<'_> {
-    fn tell(&self, is_over: bool) {
+    fn report_progress(&self, is_over: bool) {
         (self.on_progress)(&RunProgress { name: self.row, is_over, ..RunProgress::default() });
     }
 
@@ -278,7 +278,7 @@ impl ProgramRequest<'_> {
     }
 
     /// What the process showed, without secrets.
-    fn ran(&self, finished: &Finished, cwd: Option<&Path>, redactor: &Redactor) -> Ran {
+    fn ran(&self, finished: &Finished, cwd: Option<&Path>, redactor: &Redactor) -> ProgramResult {
         let ended = if finished.timed_out { Ended::TimedOut } else { Ended::Exit(finished.exit.code()) };
         let clean = |text: &str| redactor.text(text).into_owned();
         let answer = self.answer(finished, cwd).map(|text| clean(&text)).map_err(|why| clean(&why));
@@ -290,7 +290,7 @@ impl ProgramRequest<'_> {
             Err(error) => Err(clean(&error.to_string())),
         });
         let output = clean(&last_lines(finished));
-        Ran { ended, answer, output, duration_ms: finished.duration_ms, account }
+        ProgramResult { ended, answer, output, duration_ms: finished.duration_ms, account }
     }
 
     fn answer(&self, finished: &Finished, cwd: Option<&Path>) -> Result<String, String> {

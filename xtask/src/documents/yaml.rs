@@ -62,8 +62,7 @@ pub(super) fn whole(part: &str) -> Result<String, String> {
             return Err(format!("`yaml part` is for {kinds}, which this is not"));
         }
     };
-    let text = serde_json::to_string_pretty(&Value::Object(completed(suite)));
-    text.map_err(|error| format!("cannot be written as JSON: {error}"))
+    Ok(mcptest_core::json::pretty(&Value::Object(completed(suite))))
 }
 
 fn object(key: &str, value: Value) -> Map<String, Value> {

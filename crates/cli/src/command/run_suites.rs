@@ -15,7 +15,7 @@ use super::{Environment, Stop, report};
 use crate::args::{OnDivergence, Run, Tools, labeled};
 use crate::console::Console;
 use crate::exit;
-use crate::limits::{self, Fewer};
+use crate::limits::{self, JobLimit};
 use crate::progress::Progress;
 use crate::report::Reporters;
 use crate::select::{self, Selection};
@@ -119,7 +119,7 @@ fn judge(
     let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
     let mut jobs = typed.jobs.map_or(cores.min(8), usize::from).min(runs(cells));
     let servers = cells.iter().map(|planned| planned.cell.test.servers.len()).max().unwrap_or(0);
-    if let Err(Fewer { jobs: fewer, limit }) = limits::make_room(jobs, servers) {
+    if let Err(JobLimit { jobs: fewer, limit }) = limits::make_room(jobs, servers) {
         // A replay prints the same on every machine, and is not slower for it.
         if mode != Mode::Replay {
             emit(Event::Note(format!(

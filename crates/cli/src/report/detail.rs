@@ -92,7 +92,7 @@ pub(super) fn mark(verdict: RowVerdict) -> (&'static str, &'static str) {
 pub(super) fn explain(row: &Row, file: &str, width: usize) -> Vec<Line> {
     let mut out = Lines { all: Vec::new(), width };
     reasons(row, &mut out);
-    other_details(row, &mut out);
+    push_other_details(row, &mut out);
     if row.verdict.is_bad() {
         if row.checks.iter().any(|checked| checked.verdict == Verdict::Fail) {
             for (depth, text) in evidence::lines(row) {
@@ -108,17 +108,17 @@ pub(super) fn explain(row: &Row, file: &str, width: usize) -> Vec<Line> {
 }
 
 /// Details other than checks: outcomes of faults, advice of a model.
-pub(super) fn aside(row: &Row, width: usize) -> Vec<Line> {
+pub(super) fn other_details(row: &Row, width: usize) -> Vec<Line> {
     let mut out = Lines { all: Vec::new(), width };
-    other_details(row, &mut out);
+    push_other_details(row, &mut out);
     out.all
 }
 
 /// The details without the calls: runs that are grouped failed for the same reasons, but with different calls.
-pub(super) fn gist(row: &Row) -> String {
+pub(super) fn text_without_calls(row: &Row) -> String {
     let mut out = Lines { all: Vec::new(), width: usize::MAX };
     reasons(row, &mut out);
-    other_details(row, &mut out);
+    push_other_details(row, &mut out);
     out.all.iter().map(Line::plain).collect::<Vec<_>>().join("\n")
 }
 
@@ -135,7 +135,7 @@ fn reasons(row: &Row, out: &mut Lines) {
     }
 }
 
-fn other_details(row: &Row, out: &mut Lines) {
+fn push_other_details(row: &Row, out: &mut Lines) {
     for receipt in &row.receipts {
         out.add(0, receipt_line(receipt));
     }

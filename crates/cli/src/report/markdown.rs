@@ -7,7 +7,7 @@ use mcptest_core::json;
 use mcptest_core::report::{Family, Paths, Report, Row, RowOrder, RowVerdict};
 
 use super::comparison::{self, Compared};
-use super::detail::{Line, explain, gist, mark, reason};
+use super::detail::{Line, explain, mark, reason, text_without_calls};
 use super::style::WIDTH;
 use super::text::{many, runs as numbers};
 use super::{paths, summary};
@@ -105,7 +105,7 @@ fn merge_runs(rows: &[Row]) -> Vec<(&Row, Vec<u64>)> {
             out.push((row, Vec::new()));
             continue;
         };
-        let at = *known.entry((name, row.verdict, row.source(), gist(row))).or_insert(out.len());
+        let at = *known.entry((name, row.verdict, row.source(), text_without_calls(row))).or_insert(out.len());
         if at == out.len() {
             out.push((row, Vec::new()));
         }

@@ -11,7 +11,7 @@ use mcptest_core::report::{Report, Row, RowOrder, RowVerdict};
 
 use self::runs::Runs;
 use super::comparison::{self, Compared};
-use super::detail::{aside, explain, mark, numbers};
+use super::detail::{explain, mark, numbers, other_details};
 use super::style::{Output, Verbosity};
 use super::text::{indent, one_line, wrap};
 use super::{grid, paint, summary};
@@ -161,7 +161,7 @@ fn single(row: &Row, name: &str, file: &str, verbosity: Verbosity, output: Outpu
         if !fits && is_alone && !inline.is_empty() {
             wrap(&mut out, output.width, indent(0), &inline);
         }
-        for line in aside(row, output.width) {
+        for line in other_details(row, output.width) {
             line.put(&mut out, output.width, output.is_colored);
         }
         return out;

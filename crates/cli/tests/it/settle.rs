@@ -37,7 +37,7 @@ fn report(here: &Folder, args: &[&str]) -> (i32, Value) {
 }
 
 /// How many runs there are, the verdict of the gate, and the notes.
-fn gist(report: &Value) -> (usize, String, Vec<String>) {
+fn summary(report: &Value) -> (usize, String, Vec<String>) {
     let rows = report["suites"][0]["rows"].as_array().unwrap();
     let runs = rows.iter().filter(|row| row["family"] == "RUN").count();
     let gate = rows.iter().find(|row| row["gate"] == "reliability").unwrap();
@@ -65,16 +65,16 @@ fn cassettes(here: &Folder) -> Vec<u64> {
 #[test]
 fn a_fixed_number_of_runs_shows_a_rate_or_is_inconclusive() {
     let (code, found) = report(&folder("29", "{ at_least: 0.9 }", "p"), &[]);
-    assert_eq!((code, gist(&found)), (0, (29, "pass".to_owned(), vec![])));
+    assert_eq!((code, summary(&found)), (0, (29, "pass".to_owned(), vec![])));
     let here = folder("28", "{ at_least: 0.9 }", "p");
     let (code, found) = report(&here, &[]);
-    assert_eq!((code, gist(&found)), (1, (28, "inconclusive".to_owned(), vec![])));
+    assert_eq!((code, summary(&found)), (1, (28, "inconclusive".to_owned(), vec![])));
     assert_eq!((found["exit_code"].as_u64(), found["totals"]["inconclusive"].as_u64()), (Some(1), Some(1)));
     let (code, found) = report(&here, &["--allow-inconclusive"]);
-    assert_eq!((code, gist(&found).1), (0, "inconclusive".to_owned()));
+    assert_eq!((code, summary(&found).1), (0, "inconclusive".to_owned()));
     assert_eq!((found["exit_code"].as_u64(), &found["allow_inconclusive"]), (Some(0), &Value::Bool(true)));
     let (code, found) = report(&folder("29", "{ at_least: 0.9 }", "ppf"), &[]);
-    assert_eq!((code, gist(&found).1), (1, "fail".to_owned()));
+    assert_eq!((code, summary(&found).1), (1, "fail".to_owned()));
 }
 
 #[test]
@@ -102,17 +102,17 @@ fn runs_stop_when_they_settle_the_rate_regardless_of_parallel_runs() {
         let here = folder(STOPS, "{ at_least: 0.5 }", outcomes);
         let (_, alone) = report(&here, &["--jobs", "1"]);
         let saved = "1 test settled early: 53 of 60 runs saved".to_owned();
-        assert_eq!(gist(&alone), (due.0, due.1.to_owned(), vec![saved]), "{outcomes}");
+        assert_eq!(summary(&alone), (due.0, due.1.to_owned(), vec![saved]), "{outcomes}");
         for _ in 0..5 {
             assert_eq!(
-                gist(&report(&here, &["--jobs", "8"]).1),
-                gist(&alone),
+                summary(&report(&here, &["--jobs", "8"]).1),
+                summary(&alone),
                 "the number of runs at once changes nothing"
             );
         }
     }
     let (code, open) = report(&folder("{ max: 20, stop: settled }", "{ at_least: 0.5 }", "pf"), &[]);
-    assert_eq!((code, gist(&open)), (1, (20, "inconclusive".to_owned(), vec![])));
+    assert_eq!((code, summary(&open)), (1, (20, "inconclusive".to_owned(), vec![])));
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn runs_do_not_start_far_ahead_of_a_slow_one() {
         ("tools.yml", "mock_server: { name: desk, tools: [{ name: wait }] }\n"),
     ]);
     let (code, found) = report(&here, &["--jobs", "4"]);
-    assert_eq!((code, gist(&found).0, gist(&found).1), (0, 7, "pass".to_owned()));
+    assert_eq!((code, summary(&found).0, summary(&found).1), (0, 7, "pass".to_owned()));
     let started = fs::read_to_string(here.0.join("starts")).unwrap().lines().count();
     assert!((7..=11).contains(&started), "7 runs settle it, and at most 4 start ahead: {started}");
 }
@@ -145,14 +145,14 @@ fn runs_do_not_start_far_ahead_of_a_slow_one() {
 fn recorded_runs_replay_to_the_same_verdict() {
     let here = folder(STOPS, "{ at_least: 0.7 }", "p");
     let (code, recorded) = report(&here, &["--record", "--jobs", "8"]);
-    assert_eq!((code, gist(&recorded).0, gist(&recorded).1), (0, 13, "pass".to_owned()));
+    assert_eq!((code, summary(&recorded).0, summary(&recorded).1), (0, 13, "pass".to_owned()));
     assert_eq!(cassettes(&here), (1..=13).collect::<Vec<_>>());
     let (code, replayed) = report(&here, &[]);
-    assert_eq!((code, gist(&replayed)), (0, gist(&recorded)));
+    assert_eq!((code, summary(&replayed)), (0, summary(&recorded)));
     // A lower rate is settled earlier; the runs after that are shown and do not count.
     here.write("suite.yml", suite(STOPS, "{ at_least: 0.5 }").as_bytes());
     let (code, lower) = report(&here, &[]);
-    assert_eq!((code, gist(&lower).0, gist(&lower).1), (0, 13, "pass".to_owned()));
+    assert_eq!((code, summary(&lower).0, summary(&lower).1), (0, 13, "pass".to_owned()));
     // Recorded again, what is beyond the last run is removed.
     report(&here, &["--record"]);
     assert_eq!(cassettes(&here), (1..=7).collect::<Vec<_>>());
@@ -166,7 +166,7 @@ fn recorded_runs_that_settle_nothing_are_not_a_verdict() {
     report(&here, &["--record"]);
     here.write("suite.yml", suite(STOPS, "{ at_least: 0.9 }").as_bytes());
     let (code, found) = report(&here, &[]);
-    assert_eq!((code, gist(&found)), (2, (8, "error".to_owned(), vec![])));
+    assert_eq!((code, summary(&found)), (2, (8, "error".to_owned(), vec![])));
     let error = &found["suites"][0]["rows"][7]["error"];
     assert_eq!(error["message"], "the recorded runs end after 7, neither settled nor at the maximum of 60",);
     assert_eq!(
@@ -177,7 +177,7 @@ fn recorded_runs_that_settle_nothing_are_not_a_verdict() {
     assert_eq!(listed.status.code(), Some(1), "{}", String::from_utf8_lossy(&listed.stdout));
     // As many runs as are recorded may be all there are to be.
     let (code, found) = report(&here, &["--runs", "7"]);
-    assert_eq!((code, gist(&found).1), (1, "inconclusive".to_owned()));
+    assert_eq!((code, summary(&found).1), (1, "inconclusive".to_owned()));
     // A gap is a missing recording.
     here.write("suite.yml", suite(STOPS, "{ at_least: 0.5 }").as_bytes());
     let third = fs::read_dir(here.0.join("cassettes/suite/t/demo")).unwrap();

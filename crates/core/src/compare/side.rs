@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::report::{Family, Report, Row, RowVerdict, way};
+use crate::report::{Family, Report, Row, RowVerdict, path_of};
 use crate::trace::{StopReason, Trace};
 
 /// Tests and their runs, from a saved report, recordings, score lines or a baseline.
@@ -85,7 +85,7 @@ impl TestRuns {
             run.tokens = conversation.tokens.spent();
             run.refused = conversation.stop_reason == Some(StopReason::Refused);
             run.calls = trace.tool_calls.as_ref().map(|calls| calls.len() as u64);
-            run.path = way(trace).map(|steps| self.path(&steps.join(" > ")));
+            run.path = path_of(trace).map(|steps| self.path(&steps.join(" > ")));
             for call in trace.tool_calls.iter().flatten() {
                 *self.tools.entry(call.name.clone()).or_default() += 1;
                 *self.shapes.entry(shape(&call.name, call.args.as_ref())).or_default() += 1;

@@ -22,7 +22,7 @@ pub enum Ended {
 
 /// What the process of a program showed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ran {
+pub struct ProgramResult {
     pub ended: Ended,
     /// Its answer, or why there is none to read.
     pub answer: Result<String, String>,
@@ -39,9 +39,9 @@ pub fn outcome(
     program: &Program,
     servers: &[(&str, bool)],
     ledger: &Ledger,
-    ran: Ran,
+    ran: ProgramResult,
 ) -> Result<Derived, RunError> {
-    let Ran { ended, answer, output, duration_ms, account } = ran;
+    let ProgramResult { ended, answer, output, duration_ms, account } = ran;
     let failed = failure(program, ended, &answer);
     let end = ProgramEnd {
         answer: answer.clone().ok().filter(|answer| !answer.is_empty()),

@@ -178,7 +178,7 @@ impl Rerun {
             }
             self.required.remove(&(recorded.end, at));
         }
-        if let Some(why) = self.unkept(at) {
+        if let Some(why) = self.unanswerable(at) {
             self.diverge(format!("the answer to {} was not kept: {why}", self.name(at)));
             return Step::Diverged;
         }
@@ -200,7 +200,7 @@ impl Rerun {
     }
 
     /// Why an answer cannot be given again.
-    fn unkept(&self, at: usize) -> Option<String> {
+    fn unanswerable(&self, at: usize) -> Option<String> {
         match &self.world.requests[at].of {
             Of::Mcp(asked) => match &asked.reply.end {
                 McpEnd::Unread(why) => Some(why.clone()),

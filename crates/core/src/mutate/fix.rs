@@ -17,7 +17,7 @@ use crate::eval::{GateKind, ReliabilityGate, Verdict};
 use crate::json::{self as text, Layout};
 use crate::judge;
 use crate::suite::{self, GateFile, Gates, Variables};
-use crate::target::{Step, spell};
+use crate::target::{Step, path_text};
 use crate::trace::{ToolCall, ToolResult, Trace};
 
 /// Most bytes of a proposal: a longer one is nothing to paste.
@@ -260,7 +260,7 @@ fn argument(call: &ToolCall, place: &Place) -> Vec<Value> {
     let place = i64::try_from(place.at).unwrap_or(i64::MAX);
     let mut steps = vec![Step::Key("tool_calls".to_owned()), Step::Index(place), Step::Key("args".to_owned())];
     steps.extend(path.iter().cloned());
-    out.push(assertion(&spell(&steps, &[]), &json!({ "exact": value })));
+    out.push(assertion(&path_text(&steps, &[]), &json!({ "exact": value })));
     out
 }
 
@@ -284,7 +284,7 @@ fn uses(trace: &Trace, calls: &[ToolCall], at: usize) -> Vec<Value> {
                 _ => continue,
             };
             if word.len() >= 3 && (text.contains(&word) || structured.contains(&word)) {
-                let via = spell(&path, &[]);
+                let via = path_text(&path, &[]);
                 let edge = json!({ "producer": producer.name, "consumer": call.name, "via": via });
                 out.push(json!({ "trajectory_axes": { "dependencies": [edge] } }));
                 if out.len() == MAX_USES {
@@ -322,7 +322,7 @@ fn result_text(trace: &Trace, at: usize, other: Option<&ToolResult>) -> Vec<Valu
                 vec![Step::Key("tool_results".into()), Step::Index(place), Step::Key("structured_content".into())];
             let value = args::get(structured, &path).cloned();
             steps.extend(path);
-            out.push(assertion(&spell(&steps, &[]), &json!({ "exact": value })));
+            out.push(assertion(&path_text(&steps, &[]), &json!({ "exact": value })));
         }
     }
     out

@@ -8,7 +8,7 @@ use super::args::{self, Path};
 use super::edit::{Edit, shown_tokens};
 use super::{Operator, Options, Run, message};
 use crate::json as text;
-use crate::target::{Step, spell};
+use crate::target::{Step, path_text};
 use crate::trace::{CallError, ErrorKind, LazyValue, Tokens, ToolCall, ToolResult, Trace};
 
 /// Most characters of a value in the description of a change.
@@ -318,7 +318,7 @@ fn has_content(result: &ToolResult) -> bool {
 /// The changed arguments of a call, and the change in words.
 fn argument(operator: Operator, calls: &[ToolCall], at: usize, path: &[Step]) -> Option<(Value, String)> {
     let old = calls.get(at)?.args.as_ref()?;
-    let name = spell(path, &[]);
+    let name = path_text(path, &[]);
     if operator == Operator::DropArgument {
         return Some((args::without(old, path)?, format!("argument {name} is missing")));
     }

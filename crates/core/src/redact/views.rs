@@ -40,16 +40,16 @@ impl View {
 }
 
 /// The ways to undo escapes: what an escape begins with, and what one means, with its length.
-type Undo = (u8, fn(&[u8]) -> Option<(Undone, usize)>);
+type Undo = (u8, fn(&[u8]) -> Option<(Unescaped, usize)>);
 const WAYS: [Undo; 2] = [(b'\\', json), (b'%', percent)];
 
 /// What an escape means.
-struct Undone {
+struct Unescaped {
     bytes: [u8; 4],
     length: usize,
 }
 
-impl Undone {
+impl Unescaped {
     fn of(letter: char) -> Self {
         let mut bytes = [0; 4];
         let length = letter.encode_utf8(&mut bytes).len();
@@ -100,7 +100,7 @@ fn undone(bytes: &[u8], parent: Option<&View>, (sign, undo): Undo) -> Option<Vie
 }
 
 /// An escape of JSON, without its backslash. Other languages escape an apostrophe too.
-fn json(rest: &[u8]) -> Option<(Undone, usize)> {
+fn json(rest: &[u8]) -> Option<(Unescaped, usize)> {
     let letter = match rest.first()? {
         b'"' => '"',
         b'\'' => '\'',
@@ -111,10 +111,10 @@ fn json(rest: &[u8]) -> Option<(Undone, usize)> {
         b'n' => '\n',
         b'r' => '\r',
         b't' => '\t',
-        b'u' => return unicode(&rest[1..]).map(|(letter, length)| (Undone::of(letter), length + 1)),
+        b'u' => return unicode(&rest[1..]).map(|(letter, length)| (Unescaped::of(letter), length + 1)),
         _ => return None,
     };
-    Some((Undone::of(letter), 1))
+    Some((Unescaped::of(letter), 1))
 }
 
 fn unicode(rest: &[u8]) -> Option<(char, usize)> {
@@ -130,9 +130,9 @@ fn unicode(rest: &[u8]) -> Option<(char, usize)> {
 }
 
 /// A byte in percent-encoding, without its sign.
-fn percent(rest: &[u8]) -> Option<(Undone, usize)> {
+fn percent(rest: &[u8]) -> Option<(Unescaped, usize)> {
     let byte = u8::try_from(hex(rest.get(..2)?)?).ok()?;
-    Some((Undone { bytes: [byte, 0, 0, 0], length: 1 }, 2))
+    Some((Unescaped { bytes: [byte, 0, 0, 0], length: 1 }, 2))
 }
 
 fn hex(digits: &[u8]) -> Option<u32> {

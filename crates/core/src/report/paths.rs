@@ -23,7 +23,7 @@ struct Node {
     children: BTreeMap<String, usize>,
 }
 
-/// A part of the way that all runs on it took together.
+/// A part of the path that several runs share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Branch {
     /// The number of branches before it.
@@ -51,7 +51,7 @@ impl Default for Paths {
 
 impl Paths {
     pub fn add(&mut self, trace: Option<&Trace>, passed: bool) {
-        let Some(steps) = trace.and_then(way) else {
+        let Some(steps) = trace.and_then(path_of) else {
             self.unknown += 1;
             return;
         };
@@ -63,7 +63,7 @@ impl Paths {
         }
     }
 
-    /// Runs whose way is known.
+    /// Runs whose path is known.
     pub fn runs(&self) -> usize {
         self.nodes[0].runs
     }
@@ -73,7 +73,7 @@ impl Paths {
         self.unknown
     }
 
-    /// The number of the call at which runs first part; none when all went the same way.
+    /// The number of the call at which runs first diverge; `None` if all took the same path.
     pub fn first_split(&self) -> Option<usize> {
         let mut at = 0;
         for number in 0.. {
@@ -148,7 +148,7 @@ impl Paths {
 }
 
 /// The steps of a run: the tools that were called, then how it ended; none if the calls were not recorded.
-pub fn way(trace: &Trace) -> Option<Vec<Cow<'_, str>>> {
+pub fn path_of(trace: &Trace) -> Option<Vec<Cow<'_, str>>> {
     let calls = trace.tool_calls.as_ref()?;
     let mut steps: Vec<Cow<'_, str>> = Vec::with_capacity(calls.len() + 1);
     for (number, call) in calls.iter().enumerate() {

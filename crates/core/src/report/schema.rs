@@ -161,7 +161,7 @@ fn check() -> Value {
             "verdict": { "enum": verdicts },
             "line": { "type": "string", "description": "One line with its numbers." },
             "metrics": { "type": "object", "description": "Every metric that has a value." },
-            "picture": picture(),
+            "picture": visual(),
             "failures": { "type": "array", "description": "Why the verdict is not a pass.", "items": object(&["reason", "target"], json!({
                 "target": { "type": "string", "description": "The value, metric or limit that was judged." },
                 "reason": { "type": "string" },
@@ -178,7 +178,7 @@ fn check() -> Value {
     check
 }
 
-fn picture() -> Value {
+fn visual() -> Value {
     let count = json!({ "$ref": "#/$defs/count" });
     json!({
         "type": "object",

@@ -388,7 +388,7 @@ fn every_mistake_in_a_task_is_reported() {
         "tasks:\n  - when: {}\n    trajectory: { calls: [] }\n  - narative: {}\n  - when: { a: { exact: 1 } }\n  - when: { a: { exact: 2 } }\n    reliability: {}\n",
         "gates.yml:2:11: error[empty-value]: `when` is empty, so every trace belongs to the task\n   \
          = hint: add a path in the records and a matcher, or move the gates to the top of the file\n\
-         gates.yml:4:5: error[missing-key]: missing key `when` in a task: what the records of the task say, by path; `{stem}` and the like read the input\n   \
+         gates.yml:4:5: error[missing-key]: missing key `when` in a task: values in the records of the task, by path; `{file}`, `{stem}` and `{folder[n]}` are parts of the input's name\n   \
          = hint: add `when: { task_id: { exact: 7 } }`\n\
          gates.yml:4:5: error[unknown-key]: unknown key `narative` in a task\n   = hint: did you mean `narrative`?\n\
          gates.yml:5:5: error[asserts-nothing]: the task checks nothing\n   = hint: add `expect:` or a gate such as `trajectory:`\n\

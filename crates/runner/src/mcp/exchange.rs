@@ -190,7 +190,7 @@ impl Exchange {
     }
 
     /// Sets the revision of further requests.
-    pub(crate) fn speak(&self, revision: Option<&str>) {
+    pub(crate) fn set_revision(&self, revision: Option<&str>) {
         self.state().revision = revision.map(str::to_owned);
     }
 

@@ -114,7 +114,7 @@ impl Server {
         }
         let (result, _) = self.outcome(step, replied, limit).await?;
         let observed = era.observed(&result)?;
-        self.exchange.speak(Some(&observed.protocol));
+        self.exchange.set_revision(Some(&observed.protocol));
         if matches!(era, Era::Legacy) {
             let greeting = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
             match timeout(limit, self.push(greeting)).await {

@@ -63,7 +63,7 @@ impl Server {
 
     /// Begins a negotiation in this revision; in none if it has a handshake.
     pub(super) fn begin(&self, revision: Option<&str>) {
-        self.exchange.speak(revision);
+        self.exchange.set_revision(revision);
         if let Link::Http(http) = &self.link {
             http.begin();
         }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use mcptest_core::cassette;
 use mcptest_core::diag::RunError;
 use mcptest_core::ledger::rerun::{Ignore, Rerun};
-use mcptest_core::ledger::{self, Ended, Interface, Ledger, ProgramEnd, Ran, What};
+use mcptest_core::ledger::{self, Ended, Interface, Ledger, ProgramEnd, ProgramResult, What};
 use mcptest_core::suite::interpolate::TemplateError;
 use mcptest_core::suite::{Program, Template, Variables};
 use mcptest_core::trace::Trace;
@@ -103,7 +103,12 @@ impl RecordedRun {
     }
 
     /// What happened, as a run to judge. `live` has what servers answered that were started anew.
-    pub(super) fn judged(&self, request: &ProgramRequest<'_>, live: &Ledger, ran: Ran) -> Result<ProgramRun, RunError> {
+    pub(super) fn judged(
+        &self,
+        request: &ProgramRequest<'_>,
+        live: &Ledger,
+        ran: ProgramResult,
+    ) -> Result<ProgramRun, RunError> {
         let was_stopped = self.player.divergence().is_some();
         let notes = self.player.finish();
         let notes = notes.into_iter().map(|note| format!("{}: {note}", request.row)).collect();
@@ -138,7 +143,7 @@ impl RecordedRun {
             (derived.trace.final_response, derived.trace.answer_source) = (None, None);
             derived
         } else {
-            let ran = Ran { duration_ms: duration_ms.unwrap_or(ran.duration_ms), ..ran };
+            let ran = ProgramResult { duration_ms: duration_ms.unwrap_or(ran.duration_ms), ..ran };
             match ledger::outcome(request.cell.model, request.program, &request.servers(), &happened, ran) {
                 Ok(derived) => derived,
                 // The divergence says more than that a run did not get far.

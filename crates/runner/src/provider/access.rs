@@ -237,7 +237,7 @@ impl Access {
 
     /// Redacts these secrets in error messages too. Providers echo requests, which contain tool results.
     #[must_use]
-    pub fn guarding(self, redactor: &Redactor) -> Self {
+    pub fn with_redactor(self, redactor: &Redactor) -> Self {
         Self { redactor: Some(redactor.clone()), ..self }
     }
 

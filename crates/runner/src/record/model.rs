@@ -143,7 +143,7 @@ impl Upstreams {
 
     /// The variables that lead a program to the proxies at `base`.
     pub(super) fn variables(&self, base: &str) -> BTreeMap<String, String> {
-        self.0.values().flat_map(|upstream| upstream.provider.lead(base)).collect()
+        self.0.values().flat_map(|upstream| upstream.provider.proxy_variables(base)).collect()
     }
 }
 
@@ -200,7 +200,7 @@ impl Provider {
     }
 
     /// The variables that lead a program to a proxy at `base`.
-    fn lead(&self, base: &str) -> impl Iterator<Item = (String, String)> {
+    fn proxy_variables(&self, base: &str) -> impl Iterator<Item = (String, String)> {
         let Self { route, variables, suffix, .. } = self;
         let url = format!("{base}/{route}{suffix}");
         variables.iter().map(move |name| ((*name).to_owned(), url.clone()))
@@ -209,7 +209,7 @@ impl Provider {
 
 /// The variables that lead a program to proxies for all providers.
 pub(super) fn all_variables(base: &str) -> BTreeMap<String, String> {
-    PROVIDERS.iter().flat_map(|provider| provider.lead(base)).collect()
+    PROVIDERS.iter().flat_map(|provider| provider.proxy_variables(base)).collect()
 }
 
 impl Upstream {

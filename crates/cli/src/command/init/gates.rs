@@ -50,7 +50,7 @@ impl Candidate {
     pub(super) fn settle(self, traces: &[&Trace]) -> Settled {
         let mut why = "there is nothing to check it against".to_owned();
         for (at, mut variant) in self.ways.into_iter().enumerate() {
-            match traces.iter().find_map(|trace| objection(&variant.lines, trace)) {
+            match traces.iter().find_map(|trace| why_rejected(&variant.lines, trace)) {
                 None => {
                     if at > 0 {
                         variant.about.push(format!("A stricter gate does not pass: {why}"));
@@ -65,7 +65,7 @@ impl Candidate {
 }
 
 /// Why a gate does not pass for a trace.
-fn objection(lines: &[String], trace: &Trace) -> Option<String> {
+fn why_rejected(lines: &[String], trace: &Trace) -> Option<String> {
     let source = Source::new("gates", lines.join("\n") + "\n");
     let loaded = suite::load_gates(&source, &Variables { suite_dir: ".", outside: &|_| None });
     let Some(GateFile { expect, gates, .. }) = loaded.value else {

@@ -61,14 +61,12 @@ pub(in crate::command) fn value(value: &Value, dollar: Dollar) -> String {
 
 /// A value as JSON that a YAML reader takes too.
 pub(super) fn json(value: &Value) -> String {
-    // This cannot fail for JSON values; an empty text would be rejected when it is validated.
-    let text = serde_json::to_string_pretty(value).unwrap_or_default();
-    let mut out = String::with_capacity(text.len() + 1);
+    let text = json::pretty(value);
+    let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         // Outside strings no other character needs escaping.
         if c != '\n' && needs_code(c) { push_code(&mut out, c) } else { out.push(c) }
     }
-    out.push('\n');
     out
 }
 

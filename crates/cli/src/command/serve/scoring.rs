@@ -46,7 +46,7 @@ impl<'scope> Scoring<'scope> {
         let scorer = score::scorer(&typed, gates)?;
         let (records, chunks) = sync_channel(AHEAD);
         let name = asked.name.clone().unwrap_or_else(|| "-".to_owned());
-        let source = Source::stream(name, Box::new(Fed { chunks, chunk: Vec::new(), at: 0 }));
+        let source = Source::stream(name, Box::new(ChunkReader { chunks, chunk: Vec::new(), at: 0 }));
         let out = Buffer::default();
         let mut written = out.clone();
         let work = move || {
@@ -132,13 +132,13 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// What requests brought, as a stream.
-struct Fed {
+struct ChunkReader {
     chunks: Receiver<Vec<u8>>,
     chunk: Vec<u8>,
     at: usize,
 }
 
-impl Read for Fed {
+impl Read for ChunkReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         while self.at == self.chunk.len() {
             // The other end is dropped when everything is there.

@@ -7,7 +7,7 @@ use std::collections::btree_map::Entry;
 use mcptest_core::report::{Family, Origin, Paths, Row, RowVerdict};
 
 use super::{headline, single};
-use crate::report::detail::{gist, numbers};
+use crate::report::detail::{numbers, text_without_calls};
 use crate::report::paths;
 use crate::report::style::{Output, Verbosity};
 use crate::report::text::{indent, many, runs, wrap};
@@ -132,7 +132,7 @@ impl Kind {
         let is_shown = row.verdict != RowVerdict::Pass || (has_more && verbosity == Verbosity::Normal);
         let (Some(run), true) = (row.run, is_shown && verbosity != Verbosity::Verbose) else { return };
         let next = self.groups.len();
-        match self.known.entry((row.verdict, gist(row))) {
+        match self.known.entry((row.verdict, text_without_calls(row))) {
             Entry::Occupied(known) => self.groups[*known.get()].runs.push(run),
             Entry::Vacant(free) if next < MAX_KEPT => {
                 free.insert(next);

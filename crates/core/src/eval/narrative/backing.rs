@@ -102,7 +102,7 @@ pub(super) struct Tool<'a> {
     pub(super) mutating: bool,
     /// Its calls, in order.
     pub(super) calls: Vec<usize>,
-    fate: Fates,
+    outcome: CallOutcomes,
 }
 
 /// A word of a tool's name.
@@ -178,9 +178,9 @@ pub struct Considered {
     pub shown: String,
 }
 
-/// The first call of each fate.
+/// The first call of each outcome.
 #[derive(Debug, Clone, Copy, Default)]
-struct Fates {
+struct CallOutcomes {
     succeeded: Option<usize>,
     unrecorded: Option<usize>,
     failed: Option<usize>,
@@ -188,7 +188,7 @@ struct Fates {
     neutral: [Option<usize>; Kind::ALL.len()],
 }
 
-impl Fates {
+impl CallOutcomes {
     fn note(&mut self, call: usize, failed: Option<bool>) {
         let place = match failed {
             Some(false) => &mut self.succeeded,
@@ -213,23 +213,23 @@ impl Fates {
 struct ByAction {
     /// How many entries there were when the entry of each action was added; 0 for none.
     places: [u16; MOST + 1],
-    fates: Vec<Fates>,
+    outcomes: Vec<CallOutcomes>,
 }
 
 impl ByAction {
-    fn merge(&mut self, action: usize, fates: &Fates) {
+    fn merge(&mut self, action: usize, outcomes: &CallOutcomes) {
         match usize::from(self.places[action]).checked_sub(1) {
-            Some(place) => self.fates[place].merge(fates),
+            Some(place) => self.outcomes[place].merge(outcomes),
             None => {
-                self.fates.push(*fates);
-                self.places[action] = u16::try_from(self.fates.len()).unwrap_or(u16::MAX);
+                self.outcomes.push(*outcomes);
+                self.places[action] = u16::try_from(self.outcomes.len()).unwrap_or(u16::MAX);
             }
         }
     }
 
-    fn merge_into(&self, action: usize, all: &mut Fates) {
+    fn merge_into(&self, action: usize, all: &mut CallOutcomes) {
         if let Some(place) = usize::from(self.places[action]).checked_sub(1) {
-            all.merge(&self.fates[place]);
+            all.merge(&self.outcomes[place]);
         }
     }
 }
@@ -252,17 +252,17 @@ pub(super) struct Evidence<'a> {
     /// By the number of the action; the last entry is for calls that wrote content.
     by_action: ByAction,
     /// Calls that notify someone, by medium; the first entry is for calls that name none.
-    by_medium: [Fates; MEDIA.len() + 1],
+    by_medium: [CallOutcomes; MEDIA.len() + 1],
     by_name: Vec<Vec<Naming>>,
-    by_root: BTreeMap<Cow<'a, str>, Fates>,
+    by_root: BTreeMap<Cow<'a, str>, CallOutcomes>,
     /// The same for calls that changed something, or hide whether they did.
-    doing: BTreeMap<Cow<'a, str>, Fates>,
+    doing: BTreeMap<Cow<'a, str>, CallOutcomes>,
     /// Calls that changed parts of something, by the words of their tools and arguments.
-    about: BTreeMap<String, Fates>,
+    about: BTreeMap<String, CallOutcomes>,
     /// Calls that hide everything they did.
-    hidden: Fates,
+    hidden: CallOutcomes,
     /// Roots of words of tools that only their name could explain.
-    unnamed: BTreeMap<Cow<'a, str>, Fates>,
+    unnamed: BTreeMap<Cow<'a, str>, CallOutcomes>,
     last_change: Option<usize>,
     /// The tool of each call.
     tool_of: Vec<usize>,
@@ -277,14 +277,14 @@ impl<'a> Evidence<'a> {
             dids: Vec::with_capacity(calls.len()),
             failed: Vec::with_capacity(calls.len()),
             tools: Vec::with_capacity(calls.len().min(8)),
-            by_action: ByAction { places: [0; MOST + 1], fates: Vec::new() },
+            by_action: ByAction { places: [0; MOST + 1], outcomes: Vec::new() },
             by_medium: Default::default(),
             by_name: vec![Vec::new(); finder.len()],
             by_root: BTreeMap::new(),
             doing: BTreeMap::new(),
             about: BTreeMap::new(),
             places: BTreeMap::new(),
-            hidden: Fates::default(),
+            hidden: CallOutcomes::default(),
             unnamed: BTreeMap::new(),
             last_change: None,
             tool_of: Vec::with_capacity(calls.len()),
@@ -302,7 +302,7 @@ impl<'a> Evidence<'a> {
                     words,
                     mutating,
                     calls: Vec::new(),
-                    fate: Fates::default(),
+                    outcome: CallOutcomes::default(),
                 });
                 evidence.tools.len() - 1
             });
@@ -310,7 +310,7 @@ impl<'a> Evidence<'a> {
             let tool = &mut evidence.tools[place];
             tool.mutating |= did.changes();
             tool.calls.push(at);
-            tool.fate.note(at, failed);
+            tool.outcome.note(at, failed);
             evidence.add(at, place, did, failed, finder);
         }
         evidence.places = places;
@@ -319,26 +319,26 @@ impl<'a> Evidence<'a> {
 
     fn add(&mut self, at: usize, tool: usize, did: Did<'a>, failed: Option<bool>, finder: &Finder) {
         let named = finder.find(self.calls[at].args.as_ref());
-        let mut fates = Fates::default();
-        fates.note(at, failed);
+        let mut outcomes = CallOutcomes::default();
+        outcomes.note(at, failed);
         if failed == Some(false) {
-            for (kind, neutral) in Kind::ALL.into_iter().zip(&mut fates.neutral) {
+            for (kind, neutral) in Kind::ALL.into_iter().zip(&mut outcomes.neutral) {
                 let has_kind = named.iter().any(|name| finder.kind(*name) == kind);
                 let any_edit = did.writes_content && kind != Kind::Path;
                 *neutral = (!has_kind || any_edit).then_some(at);
             }
         }
         for action in did.actions.ids() {
-            self.by_action.merge(action, &fates);
+            self.by_action.merge(action, &outcomes);
         }
         if did.writes_content {
-            self.by_action.merge(MOST, &fates);
+            self.by_action.merge(MOST, &outcomes);
         }
         if did.actions.meets(actions::notifications()) {
             let media = media(self.tools[tool].words.iter().map(|word| word.plain.as_ref()));
             for (place, entry) in self.by_medium.iter_mut().enumerate() {
                 if if place == 0 { media == 0 } else { media & (1 << place) != 0 } {
-                    entry.merge(&fates);
+                    entry.merge(&outcomes);
                 }
             }
         }
@@ -346,7 +346,7 @@ impl<'a> Evidence<'a> {
             let about = &mut self.about;
             each_word_of(&self.calls[at], &mut |word| {
                 if word.len() >= 3 {
-                    about.entry(words::root(word).into_owned()).or_default().merge(&fates);
+                    about.entry(words::root(word).into_owned()).or_default().merge(&outcomes);
                 }
             });
         }
@@ -360,19 +360,19 @@ impl<'a> Evidence<'a> {
             }
         }
         match &did.hides {
-            Some(Hides::Everything(_)) => self.hidden.merge(&fates),
+            Some(Hides::Everything(_)) => self.hidden.merge(&outcomes),
             Some(Hides::ItsName) if self.tools[tool].calls.len() <= 2 || failed != Some(true) => {
                 for word in &self.tools[tool].words {
-                    self.unnamed.entry(word.root.clone()).or_default().merge(&fates);
+                    self.unnamed.entry(word.root.clone()).or_default().merge(&outcomes);
                 }
             }
             _ => {}
         }
         let does = did.changes() || did.hides.is_some();
         for word in &self.tools[tool].words {
-            self.by_root.entry(word.root.clone()).or_default().merge(&fates);
+            self.by_root.entry(word.root.clone()).or_default().merge(&outcomes);
             if does {
-                self.doing.entry(word.root.clone()).or_default().merge(&fates);
+                self.doing.entry(word.root.clone()).or_default().merge(&outcomes);
             }
         }
         if did.changes() && failed != Some(true) {
@@ -392,8 +392,8 @@ impl<'a> Evidence<'a> {
     }
 
     /// Calls that could have made a claim true, judged by their actions.
-    fn candidates(&self, wanted: &Wanted) -> Fates {
-        let mut fates = Fates::default();
+    fn candidates(&self, wanted: &Wanted) -> CallOutcomes {
+        let mut outcomes = CallOutcomes::default();
         // A claim that names a medium needs a call that names the same, or none.
         let by_medium = wanted.media != 0 && wanted.actions.meets(actions::notifications());
         let direct =
@@ -406,37 +406,37 @@ impl<'a> Evidence<'a> {
             false => direct,
         };
         for action in direct.ids() {
-            self.by_action.merge_into(action, &mut fates);
+            self.by_action.merge_into(action, &mut outcomes);
         }
         for (place, entry) in self.by_medium.iter().enumerate().filter(|_| by_medium) {
             if place == 0 || wanted.media & (1 << place) != 0 {
-                fates.merge(entry);
+                outcomes.merge(entry);
             }
         }
         for noun in &wanted.parts {
-            self.merge_about(noun, &mut fates);
+            self.merge_about(noun, &mut outcomes);
         }
         // "A certificate has been added": `send_certificate` brought it about.
         if let Some(found) = wanted.added.as_deref().and_then(|root| self.doing.get(root)) {
-            fates.merge(found);
+            outcomes.merge(found);
         }
         if wanted.content {
-            self.by_action.merge_into(MOST, &mut fates);
+            self.by_action.merge_into(MOST, &mut outcomes);
         }
         if let Some(own) = wanted.root.as_deref().and_then(|root| self.doing.get(root)) {
-            fates.merge(own);
+            outcomes.merge(own);
         }
-        fates
+        outcomes
     }
 
     /// Calls about a noun: a word of theirs begins with it, or it begins with a word of theirs (bag, baggage).
-    fn merge_about(&self, root: &str, fates: &mut Fates) {
+    fn merge_about(&self, root: &str, outcomes: &mut CallOutcomes) {
         let longer =
             self.about.range(root.to_owned()..).take(MAX_PER_NAME).take_while(|(word, _)| word.starts_with(root));
-        longer.for_each(|(_, found)| fates.merge(found));
+        longer.for_each(|(_, found)| outcomes.merge(found));
         for (end, _) in root.char_indices().skip(3) {
             if let Some(found) = self.about.get(&root[..end]) {
-                fates.merge(found);
+                outcomes.merge(found);
             }
         }
     }
@@ -450,9 +450,9 @@ impl<'a> Evidence<'a> {
         finder: &Finder,
         aliases: &[String],
     ) -> Judged {
-        let mut alias = Fates::default();
+        let mut alias = CallOutcomes::default();
         for place in aliases.iter().filter_map(|name| self.places.get(name.as_str())) {
-            alias.merge(&self.tools[*place].fate);
+            alias.merge(&self.tools[*place].outcome);
         }
         if let Some(call) = alias.succeeded {
             return Judged::by(Backing::Backed, call);
@@ -480,8 +480,10 @@ impl<'a> Evidence<'a> {
         if let Some(call) = backed_by {
             return Judged::by(Backing::Backed, call);
         }
-        all.merge(&Fates { neutral: Default::default(), succeeded: None, ..alias });
-        if let Some(call) = self.hidden.succeeded.or_else(|| self.by_words(claim).and_then(|fates| fates.succeeded)) {
+        all.merge(&CallOutcomes { neutral: Default::default(), succeeded: None, ..alias });
+        if let Some(call) =
+            self.hidden.succeeded.or_else(|| self.by_words(claim).and_then(|outcomes| outcomes.succeeded))
+        {
             let fit = match &self.dids[call].hides {
                 Some(Hides::Everything(why)) => Fit::Hidden(why.clone()),
                 _ => Fit::Hidden("its name has no verb".to_owned()),
@@ -492,7 +494,8 @@ impl<'a> Evidence<'a> {
                 considered: vec![self.considered(call, fit)],
             };
         }
-        let unknown = [all.unrecorded, self.hidden.unrecorded, self.by_words(claim).and_then(|fates| fates.unrecorded)];
+        let unknown =
+            [all.unrecorded, self.hidden.unrecorded, self.by_words(claim).and_then(|outcomes| outcomes.unrecorded)];
         if let Some(call) = unknown.into_iter().flatten().min() {
             return Judged {
                 backing: Backing::Unrecorded,
@@ -505,18 +508,18 @@ impl<'a> Evidence<'a> {
     }
 
     /// Calls of tools whose name has no verb and shares a word with the claim.
-    fn by_words(&self, claim: &Claim) -> Option<&Fates> {
+    fn by_words(&self, claim: &Claim) -> Option<&CallOutcomes> {
         let shared = claim.nouns.iter().map(String::as_str).chain([claim.verb.as_str()]);
         shared
             .filter_map(|word| self.unnamed.get(words::root(word).as_ref()))
-            .find(|fates| fates.failed.is_none() || fates.succeeded.is_some())
+            .find(|outcomes| outcomes.failed.is_none() || outcomes.succeeded.is_some())
     }
 
     /// The calls that came nearest to a claim that no call made true.
     fn nearest(
         &self,
         claim: &Claim,
-        all: &Fates,
+        all: &CallOutcomes,
         other_object: Option<(usize, String)>,
         names: impl Iterator<Item = usize>,
     ) -> Vec<Considered> {
@@ -538,7 +541,12 @@ impl<'a> Evidence<'a> {
         }
         add(self.last_change, None);
         for noun in claim.nouns.iter().rev() {
-            add(self.by_root.get(words::root(noun).as_ref()).and_then(|fates| fates.succeeded.or(fates.failed)), None);
+            add(
+                self.by_root
+                    .get(words::root(noun).as_ref())
+                    .and_then(|outcomes| outcomes.succeeded.or(outcomes.failed)),
+                None,
+            );
         }
         if out.is_empty() {
             let mut last = |call: Option<usize>| {

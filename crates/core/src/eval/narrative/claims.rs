@@ -99,7 +99,7 @@ fn introduces_guesses(sentence: &[Token<'_>]) -> bool {
 
 /// Who did what a verb says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Doer {
+enum Actor {
     /// The author, or unspecified.
     Own,
     /// Someone else, or it did not happen.
@@ -155,7 +155,7 @@ impl Sentence<'_> {
     fn claims(&self, out: &mut Vec<Claim>) {
         let mut condition: Option<Condition> = None;
         let mut own: Option<usize> = None;
-        let mut last_verb: Option<(usize, Doer)> = None;
+        let mut last_verb: Option<(usize, Actor)> = None;
         let mut last_helper: Option<usize> = None;
         let is_deed = |token: &Token<'_>| self.form(token).is_some_and(|(_, form)| form != Form::Ongoing);
         let Some(last_deed) = self.tokens.iter().rposition(is_deed) else { return };
@@ -263,28 +263,28 @@ impl Sentence<'_> {
         form: Form,
         group: &Group<'_>,
         own: Option<usize>,
-        last_verb: Option<(usize, Doer)>,
+        last_verb: Option<(usize, Actor)>,
         last_helper: Option<usize>,
-    ) -> Option<Doer> {
+    ) -> Option<Actor> {
         let before = group.start.checked_sub(1).map(|left| &self.tokens[left]);
         let own_before = before.is_some_and(|token| token.is(Class::Own));
         // "I'd deleted it": before a participle the contraction means "had".
         let had = form == Form::Done && group.is_contracted_had();
         if form == Form::Base && self.is_achieved(group) {
-            return Some(Doer::Own);
+            return Some(Actor::Own);
         }
         if group.is_unreal() && !had {
-            return Some(Doer::Other);
+            return Some(Actor::Other);
         }
         let have = group.has(Class::Have) || had;
         match form {
             Form::Ongoing => return None,
             Form::Base if !group.has(Class::Do) => return None,
-            Form::Base => return Some(if own_before || before.is_none() { Doer::Own } else { Doer::Other }),
+            Form::Base => return Some(if own_before || before.is_none() { Actor::Own } else { Actor::Other }),
             Form::Unmarked => {
                 // "I closed it and set a reminder": past only by the company it keeps.
                 let joined = before.is_some_and(|token| token.kind == Kind::Comma || token.is(Class::Conjunction))
-                    && matches!(last_verb, Some((_, Doer::Own)))
+                    && matches!(last_verb, Some((_, Actor::Own)))
                     && self.has_object(at);
                 if !group.is_passive() && !have && !own_before && !joined {
                     return None;
@@ -293,7 +293,7 @@ impl Sentence<'_> {
             Form::Done => {}
         }
         if group.has(Class::Do) {
-            return Some(Doer::Other);
+            return Some(Actor::Other);
         }
         if group.is_passive() {
             return Some(self.passive(at, group));
@@ -302,22 +302,22 @@ impl Sentence<'_> {
             return None;
         }
         Some(match before {
-            None if self.is_dated(at) => Doer::Other,
-            None => Doer::Own,
-            Some(token) if token.is(Class::Own) => Doer::Own,
+            None if self.is_dated(at) => Actor::Other,
+            None => Actor::Own,
+            Some(token) if token.is(Class::Own) => Actor::Own,
             Some(token) if token.kind == Kind::Comma || token.is(Class::Conjunction) => {
                 self.coordinated(at, own, last_verb, last_helper)
             }
             Some(token) if matches!(token.kind, Kind::Colon | Kind::Stop) => {
                 // "Status: closed" names a state; "Done: closed the ticket" says what was done.
-                if self.has_object(at) && !self.is_dated(at) { Doer::Own } else { Doer::Other }
+                if self.has_object(at) && !self.is_dated(at) { Actor::Own } else { Actor::Other }
             }
-            Some(_) if !have && self.is_reduced_passive(at) => Doer::Passive(at),
-            Some(_) => Doer::Other,
+            Some(_) if !have && self.is_reduced_passive(at) => Actor::Passive(at),
+            Some(_) => Actor::Other,
         })
     }
 
-    fn passive(&self, at: usize, group: &Group<'_>) -> Doer {
+    fn passive(&self, at: usize, group: &Group<'_>) -> Actor {
         let happened = if group.has(Class::Be) {
             false
         } else if group.has(Class::Been) {
@@ -332,7 +332,7 @@ impl Sentence<'_> {
         } else {
             group.says(&["now"])
         };
-        if happened { Doer::Passive(group.start) } else { Doer::Other }
+        if happened { Actor::Passive(group.start) } else { Actor::Other }
     }
 
     /// "for the inconvenience caused by the delay": the word before "by" is itself a participle.
@@ -370,27 +370,27 @@ impl Sentence<'_> {
         &self,
         at: usize,
         own: Option<usize>,
-        last_verb: Option<(usize, Doer)>,
+        last_verb: Option<(usize, Actor)>,
         last_helper: Option<usize>,
-    ) -> Doer {
+    ) -> Actor {
         let helper = last_helper.filter(|helper| own.is_none_or(|own| own < *helper));
         if let Some(helper) = helper
             && !self.has_object(at)
         {
             // "was upgraded and then canceled": the auxiliary is shared.
             let group = self.group(helper + 1);
-            return if group.is_unreal() { Doer::Other } else { self.passive(at, &group) };
+            return if group.is_unreal() { Actor::Other } else { self.passive(at, &group) };
         }
         match (last_verb, own) {
             (Some((verb, doer)), own) if own.is_none_or(|own| own < verb) => match doer {
-                Doer::Passive(_) if self.has_object(at) => Doer::Other,
+                Actor::Passive(_) if self.has_object(at) => Actor::Other,
                 // "I did not cancel it but updated it": only "or" carries the denial on.
-                Doer::Other if own.is_some() && !self.or_before(at) && self.own_verb(verb, own) => Doer::Own,
+                Actor::Other if own.is_some() && !self.or_before(at) && self.own_verb(verb, own) => Actor::Own,
                 doer => doer,
             },
-            (_, Some(_)) => Doer::Own,
-            _ if self.opens_with_past() || self.opens_with_interjection(at) => Doer::Own,
-            _ => Doer::Other,
+            (_, Some(_)) => Actor::Own,
+            _ if self.opens_with_past() || self.opens_with_interjection(at) => Actor::Own,
+            _ => Actor::Other,
         }
     }
 
@@ -456,7 +456,7 @@ impl Sentence<'_> {
     }
 
     /// How firmly a verb asserts.
-    fn strength(&self, at: usize, verb: &str, doer: Doer, group: &Group<'_>) -> Strength {
+    fn strength(&self, at: usize, verb: &str, doer: Actor, group: &Group<'_>) -> Strength {
         // "Modified: main.py", "Files deleted:": labels.
         let is_label = self.tokens.get(at + 1).is_some_and(|token| token.kind == Kind::Colon);
         let subject = group.start.checked_sub(1);
@@ -468,19 +468,19 @@ impl Sentence<'_> {
                 relative || (words::needs_object(verb) && !self.has_object(at))
             }
             _ if self.is_aside => true,
-            Doer::Own => {
+            Actor::Own => {
                 is_label
                     || (subject.is_none_or(|left| self.tokens[left].ends_clause()) && self.is_title(at, verb))
                     || !(self.has_object(at) || self.leads_to_path(at))
             }
-            Doer::Passive(helper) => {
+            Actor::Passive(helper) => {
                 let reduced = helper == at;
                 let sent_from = !group.has(Class::Been)
                     && self.tokens.get(at + 1).is_some_and(|next| matches!(&*next.text, "from" | "via"));
                 let bare = reduced && (is_label || self.in_brackets(at) || words::happens(verb));
                 bare || sent_from || self.tells_of_it(helper, at, group) || self.is_background(helper, at)
             }
-            Doer::Other => true,
+            Actor::Other => true,
         };
         if weak { Strength::Weak } else { Strength::Strong }
     }
@@ -555,7 +555,7 @@ impl Sentence<'_> {
         after(1).is_some_and(|token| token.kind == Kind::Colon) && after(2).is_some_and(Token::says_none)
     }
 
-    fn claim(&self, at: usize, verb: &str, doer: Doer, group: &Group<'_>, out: &mut Vec<Claim>) {
+    fn claim(&self, at: usize, verb: &str, doer: Actor, group: &Group<'_>, out: &mut Vec<Claim>) {
         if self.counts_none(at) || self.is_doubted(at) || self.is_echo(at, verb) {
             return;
         }
@@ -567,7 +567,7 @@ impl Sentence<'_> {
             let turned_elsewhere = verb == "turn" && !matches!(next, Some("on" | "off"));
             if together
                 || turned_elsewhere
-                || (verb == "open" && (doer != Doer::Own || !nouns.last().is_some_and(|head| words::is_opened(head))))
+                || (verb == "open" && (doer != Actor::Own || !nouns.last().is_some_and(|head| words::is_opened(head))))
             {
                 return;
             }
@@ -576,15 +576,15 @@ impl Sentence<'_> {
                 nouns: nouns.into_iter().map(Cow::into_owned).collect(),
                 span: self.tokens[first].span.start..self.tokens[last].span.end,
                 strength,
-                passive: matches!(doer, Doer::Passive(_)),
+                passive: matches!(doer, Actor::Passive(_)),
                 sentence: sentence.clone(),
                 tokens: self.start + first..self.start + last + 1,
                 at: self.start + at,
             });
         };
         match doer {
-            Doer::Other => {}
-            Doer::Own => {
+            Actor::Other => {}
+            Actor::Own => {
                 let mut next = self.after_verb(at + 1);
                 // "I sent no invoices", "I deleted 0 records"
                 if self.tokens.get(next).is_some_and(Token::says_none) {
@@ -599,7 +599,7 @@ impl Sentence<'_> {
                     }
                 }
             }
-            Doer::Passive(helper) => {
+            Actor::Passive(helper) => {
                 if let Some((nouns, first)) = self.subject(helper) {
                     add(nouns, first, at);
                 }

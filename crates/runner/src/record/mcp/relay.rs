@@ -105,7 +105,7 @@ impl Relay<'_> {
             return;
         };
         if envelope.is_modern {
-            self.exchange.speak(Some(MODERN));
+            self.exchange.set_revision(Some(MODERN));
         }
         let id = envelope.id.as_ref().map(Value::to_string);
         if let (true, Some(id), Some(method)) = (envelope.is_request(), id, envelope.method) {
@@ -145,7 +145,7 @@ impl Relay<'_> {
         };
         match asked.as_ref().map(|asked| asked.method.as_str()) {
             Some("initialize") => {
-                self.exchange.speak(result("protocolVersion").as_ref().and_then(Value::as_str));
+                self.exchange.set_revision(result("protocolVersion").as_ref().and_then(Value::as_str));
             }
             Some("tools/list") => {
                 for tool in result("tools").as_ref().and_then(Value::as_array).into_iter().flatten() {

@@ -65,11 +65,11 @@ pub(super) fn search(path: &Path, redactor: &Redactor) -> io::Result<Vec<Finding
 
 /// Searches the values of a JSON text.
 fn values(text: &str, redactor: &Redactor, line: Option<usize>) -> serde_json::Result<Vec<Finding>> {
-    let mut seeker = Seeker { redactor, line, path: Vec::new(), found: Vec::new() };
+    let mut search = SecretSearch { redactor, line, path: Vec::new(), found: Vec::new() };
     let mut source = serde_json::Deserializer::from_str(text);
-    Seed(&mut seeker).deserialize(&mut source)?;
+    Seed(&mut search).deserialize(&mut source)?;
     source.end()?;
-    Ok(seeker.found)
+    Ok(search.found)
 }
 
 /// Searches a text line by line.
@@ -84,7 +84,7 @@ fn lines(text: &str, redactor: &Redactor) -> Vec<Finding> {
 }
 
 /// Walks a JSON value and keeps only findings.
-struct Seeker<'a> {
+struct SecretSearch<'a> {
     redactor: &'a Redactor,
     line: Option<usize>,
     path: Vec<Step>,
@@ -97,7 +97,7 @@ enum Step {
     Index(usize),
 }
 
-impl Seeker<'_> {
+impl SecretSearch<'_> {
     fn text(&mut self, text: &str) {
         let mut placeholders = Vec::new();
         self.redactor.text_with(text, &mut |placeholder| placeholders.push(placeholder.to_owned()));
@@ -124,8 +124,8 @@ impl Seeker<'_> {
     }
 }
 
-/// Reads one value for a seeker.
-struct Seed<'a, 'r>(&'a mut Seeker<'r>);
+/// Reads one value for a search.
+struct Seed<'a, 'r>(&'a mut SecretSearch<'r>);
 
 impl<'de> DeserializeSeed<'de> for Seed<'_, '_> {
     type Value = ();
