@@ -17,7 +17,7 @@ const NEXT: &str =
 const STARTER: &str = "\
 wrote mcptest.yml               the suite: servers, models, tests
 wrote mcptest/tools.yml         the tools of the mock server
-wrote mcptest/script.yml        the script in place of the model
+wrote mcptest/script.yml        the script that replaces the model
 wrote mcptest/script-retry.yml  the same, when the desk does not answer at first
 ";
 
@@ -106,7 +106,7 @@ fn a_folder_is_created_and_the_next_command_names_it() {
         0,
         "wrote tests/rooms/mcptest.yml               the suite: servers, models, tests\n\
          wrote tests/rooms/mcptest/tools.yml         the tools of the mock server\n\
-         wrote tests/rooms/mcptest/script.yml        the script in place of the model\n\
+         wrote tests/rooms/mcptest/script.yml        the script that replaces the model\n\
          wrote tests/rooms/mcptest/script-retry.yml  the same, when the desk does not answer at first\n\n\
          Next:\n  mcptest run tests/rooms/mcptest.yml\n  mcptest run tests/rooms/mcptest.yml --verbose\n\
          Then open tests/rooms/mcptest.yml: its comments say what to change first.\n",

@@ -107,9 +107,11 @@ fn a_client_talks_to_the_server_through_it_and_both_ends_end_it() {
     // The client closes its end, and the recording closes the other.
     drop(first.stdin.take());
     assert_eq!((first.wait().unwrap().code(), stderr(&mut first)), (Some(0), String::new()));
-    let entries = recorded.end();
+    let mut entries = recorded.end();
     assert_eq!((second.wait().unwrap().code(), stderr(&mut second)), (Some(0), String::new()));
     let talk = ["initialize", "reply", "tools/list", "reply"];
+    // A connection ends with its server, which may take longer than the recording.
+    entries[2 * talk.len()..].sort();
     let expected = [&talk[..], &talk, &["the program closed the connection", "the recording ended"]].concat();
     assert_eq!(entries, expected);
 }

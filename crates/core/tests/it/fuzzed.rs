@@ -5,6 +5,7 @@
 
 mod envelope;
 mod narrative;
+mod pointers;
 mod ranges;
 mod target;
 
@@ -17,6 +18,7 @@ use mcptest_core::import::Format;
 use serde_json::{Value, json};
 
 use crate::clock::within;
+use pointers::pointers;
 
 /// Files of a folder below the tests, by name.
 fn files(folder: &str) -> Vec<PathBuf> {
@@ -69,20 +71,6 @@ fn trace_invariants_hold_for_fixtures_with_a_value_replaced() {
         }
     }
     assert!(traces >= 50, "{traces} damaged fixtures are traces");
-}
-
-/// The JSON pointers of all that is inside a value.
-fn pointers(value: &Value, path: &str, out: &mut Vec<String>) {
-    let inner: Vec<(String, &Value)> = match value {
-        Value::Array(items) => items.iter().enumerate().map(|(at, item)| (at.to_string(), item)).collect(),
-        Value::Object(map) => map.iter().map(|(key, item)| (key.replace('~', "~0").replace('/', "~1"), item)).collect(),
-        _ => return,
-    };
-    for (key, item) in inner {
-        let path = format!("{path}/{key}");
-        pointers(item, &path, out);
-        out.push(path);
-    }
 }
 
 #[test]

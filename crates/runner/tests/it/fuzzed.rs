@@ -2,11 +2,15 @@
 //! found. The fuzz target `cassette` includes `fuzzed/cassette.rs`; copy what it finds to `fuzzed/found/cassette/`.
 
 mod cassette;
+#[path = "../../../core/tests/it/fuzzed/pointers.rs"]
+mod pointers;
 
 use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
+
+use pointers::pointers;
 
 fn text(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
@@ -86,18 +90,4 @@ fn damaged(value: &Value, about: usize) -> Vec<String> {
         Some(damaged.to_string())
     });
     replaced.chain(lost).collect()
-}
-
-/// The JSON pointers of all that is inside a value.
-fn pointers(value: &Value, path: &str, out: &mut Vec<String>) {
-    let inner: Vec<(String, &Value)> = match value {
-        Value::Array(items) => items.iter().enumerate().map(|(at, item)| (at.to_string(), item)).collect(),
-        Value::Object(map) => map.iter().map(|(key, item)| (key.replace('~', "~0").replace('/', "~1"), item)).collect(),
-        _ => return,
-    };
-    for (key, item) in inner {
-        let path = format!("{path}/{key}");
-        pointers(item, &path, out);
-        out.push(path);
-    }
 }

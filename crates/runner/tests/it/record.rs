@@ -58,31 +58,23 @@ impl Proxy {
     /// Answers from a ledger.
     pub(crate) async fn rerun(player: &Player) -> Self {
         let rerun = RerunSetup { player: player.clone(), servers: vec!["fake".to_owned()] };
-        // Sets up TLS for the client of the test. A program that runs again needs none.
-        drop(Upstreams::new(&|_| None).unwrap());
-        let setup = Setup {
-            faults: Vec::new(),
-            servers: Vec::new(),
-            processes: Processes::default(),
-            upstreams: Upstreams::none(),
-            secrets: Vec::new(),
-            shim: Path::new("mcptest"),
-            no_proxy: None,
-            rerun: Some(rerun),
-        };
-        let recording = Recording::start(setup).await.unwrap();
-        let url = recording.variables()["MCPTEST_URL_FAKE"].clone();
-        Self { recording, url }
+        Self::rerunning(rerun, Vec::new(), Processes::default()).await
     }
 
     /// Compares what a server gets with a ledger.
     pub(crate) async fn live(fake: &Fake, player: &Player) -> Self {
         let rerun = RerunSetup { player: player.clone(), servers: Vec::new() };
+        let servers = vec![("fake".to_owned(), Endpoint::Command(fake.launch.clone()))];
+        Self::rerunning(rerun, servers, fake.processes.clone()).await
+    }
+
+    async fn rerunning(rerun: RerunSetup, servers: Vec<(String, Endpoint)>, processes: Processes) -> Self {
+        // Sets up TLS for the client of the test. A program that runs again needs none.
         drop(Upstreams::new(&|_| None).unwrap());
         let setup = Setup {
             faults: Vec::new(),
-            servers: vec![("fake".to_owned(), Endpoint::Command(fake.launch.clone()))],
-            processes: fake.processes.clone(),
+            servers,
+            processes,
             upstreams: Upstreams::none(),
             secrets: Vec::new(),
             shim: Path::new("mcptest"),

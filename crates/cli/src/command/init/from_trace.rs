@@ -58,11 +58,10 @@ pub(super) fn draft(recording: Recording) -> Draft {
     let suite = Suite {
         about: vec![
             format!(
-                "Made from the first trace of {file}. It passes as it is: `mcptest run` needs no key, no network and no model."
+                "Generated from the first trace of {file}. It passes right away: `mcptest run` needs no key, no network and no model."
             ),
-            "A stand-in for a model (mcptest/script.yml) repeats the recorded calls, and a mock server \
-             (mcptest/tools.yml) answers as recorded. The gates below are those that the recorded run satisfies: \
-             what a changed agent does is held against it."
+            "A script (mcptest/script.yml) replaces the model and repeats the recorded calls. A mock server (mcptest/tools.yml) \
+             gives the recorded answers. The recorded run passes all gates below; a changed agent must pass them too."
                 .to_owned(),
         ],
         server: server.to_owned(),
@@ -103,10 +102,10 @@ fn about_gate(gate: &str) -> Vec<String> {
     let about = match gate {
         "trajectory" => {
             "The recorded calls, with the shape of their arguments. See it fail: change a name below. One run does not show \
-             which values matter: write them where you know, as in `args: { exact: .. }`. `mcptest infer` finds them in \
+             which values matter: add the ones that you know, as in `args: { exact: .. }`. `mcptest infer` finds them in \
              several runs."
         }
-        "narrative" => "The calls must show what the closing message claims.",
+        "narrative" => "Every action that the closing message claims needs a call.",
         _ => return Vec::new(),
     };
     vec![about.to_owned()]
@@ -114,8 +113,7 @@ fn about_gate(gate: &str) -> Vec<String> {
 
 /// The lines if the trace does not say how its server is reached.
 fn unknown_server() -> (String, Vec<String>) {
-    let about =
-        "The recorded answers, from a mock. For the real server put a line such as one of these in place of `command`.";
+    let about = "The recorded answers, from a mock server. For the real server, replace `command` with a line such as one of these.";
     let lines =
         ["command: [npx, -y, \"@modelcontextprotocol/server-filesystem\", /data]", "url: https://example.test/mcp"];
     (about.to_owned(), lines.map(str::to_owned).to_vec())
@@ -190,8 +188,7 @@ fn prompt(trace: &Trace, left_out: usize) -> (String, Option<String>) {
 
 fn script(trace: &Trace, calls: &[ToolCall], rounds: &[Round], closing: Option<&str>, file: &str) -> Script {
     let mut about = vec![format!(
-        "The script in place of the model: the calls and the text of the first trace of {file}, turn by turn. No model \
-         wrote this file."
+        "The replies of the scripted model, turn by turn: the calls and the text of the first trace of {file}."
     )];
     if calls.iter().any(|call| call.turn.is_none()) {
         about.push("The trace does not say which calls were made together, so each has its own turn.".to_owned());

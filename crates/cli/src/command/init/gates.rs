@@ -91,7 +91,7 @@ pub(super) fn golden_path(names: &[&str]) -> Candidate {
 }
 
 pub(super) fn narrative() -> Candidate {
-    let about = vec!["The calls must show what the closing message claims.".to_owned()];
+    let about = vec!["Every action that the closing message claims needs a call.".to_owned()];
     Candidate { gate: "narrative", ways: vec![Variant { about, lines: vec!["narrative: {}".to_owned()] }] }
 }
 

@@ -72,23 +72,23 @@ pub(super) fn draft(server: ListedServer) -> Result<Draft, Failure> {
         .to_vec();
     let count = many(tools.len(), "tool");
     let about_cwd = real.lines.iter().any(|line| line.starts_with("cwd: ")).then(|| {
-        "`cwd` is the folder where `mcptest init` was called, so that paths in the command mean what they meant there."
+        "`cwd` is the folder in which `mcptest init` was run, so that relative paths in the command still work."
             .to_owned()
     });
     let suite = Suite {
         about: vec![
             format!(
-                "Made from the {count} of a server. It passes as it is: `mcptest run` needs no key, no network and no model."
+                "Generated from the {count} of a server. It passes right away: `mcptest run` needs no key, no network and no model."
             ),
-            "A stand-in for a model (mcptest/script.yml, which no model wrote) calls some of them, and a mock server \
-             answers from a snapshot of the list (mcptest/tools.json). No tool of the real server is called."
+            "A script (mcptest/script.yml) replaces the model and calls some of them. A mock server answers from a snapshot of \
+             the tools (mcptest/tools.json), so no tool of the real server is called."
                 .to_owned(),
         ],
         server: server.clone(),
         tools: NAMES[1],
         about_server: vec![
-            "A mock with the tools of the real server. The lines below it are the real one: put them in its place once \
-             you use a real model. The calls of the stand-in have made-up arguments."
+            "A mock server with the tools of the real one. The lines below it are the real server: replace the mock with them \
+             once you use a real model. The calls of the script have made-up arguments."
                 .to_owned(),
         ]
         .into_iter()
@@ -97,8 +97,8 @@ pub(super) fn draft(server: ListedServer) -> Result<Draft, Failure> {
         real: real.lines.clone(),
         test: "calls the requested tools",
         about_prompt: Some(
-            "The values are those that the calls below must have. When the real server comes in, change them here, \
-             below and in mcptest/script.yml together."
+            "The calls below must have these values. When you use the real server, change them here, below and in \
+             mcptest/script.yml together."
                 .to_owned(),
         ),
         prompt: prompt(&chosen),
@@ -114,15 +114,15 @@ pub(super) fn draft(server: ListedServer) -> Result<Draft, Failure> {
         .collect();
     turns.push(Turn { text: Some(closing), ..Turn::default() });
     let about = vec![
-        "The script in place of the model, turn by turn. No model wrote it. The arguments are made up from the schemas of \
-         the tools; write your own."
+        "The replies of the scripted model, turn by turn. The arguments are generated from the schemas of the tools; write \
+         your own."
             .to_owned(),
     ];
     let script = Script { about, turns, tokens: None };
     let what = [
         "the suite: server, model, test",
         "a snapshot of the tools, for the mock server",
-        "the script in place of the model",
+        "the script that replaces the model",
     ];
     let texts = [suite.text(), yaml::json(&snapshot), script.text()];
     let files = NAMES.into_iter().zip(what).zip(texts).map(|((name, what), text)| File { name, what, text });
@@ -135,7 +135,10 @@ pub(super) fn draft(server: ListedServer) -> Result<Draft, Failure> {
     let mut notes = Vec::new();
     if !real.hidden.is_empty() {
         let hidden: Vec<String> = real.hidden.iter().map(|name| format!("${{{name}}}")).collect();
-        notes.push(format!("what may be secret was not written; the suite reads it from {}", hidden.join(", ")));
+        notes.push(format!(
+            "values that may be secret were not written; the suite reads them from {}",
+            hidden.join(", ")
+        ));
     }
     Ok(Draft { files: files.collect(), lines, notes })
 }

@@ -10,7 +10,7 @@ pub(super) const NAMES: [&str; 4] = [SUITE, "mcptest/tools.yml", "mcptest/script
 const FILES: [(&str, &str); 4] = [
     ("the suite: servers, models, tests", include_str!("../../../templates/init/mcptest.yml")),
     ("the tools of the mock server", include_str!("../../../templates/init/tools.yml")),
-    ("the script in place of the model", include_str!("../../../templates/init/script.yml")),
+    ("the script that replaces the model", include_str!("../../../templates/init/script.yml")),
     ("the same, when the desk does not answer at first", include_str!("../../../templates/init/script-retry.yml")),
 ];
 

@@ -114,7 +114,7 @@ impl Suite {
         out.push_str(MODELS);
         out.push_str("\nagents:\n");
         out.push_str(&format!("  - name: {}\n", self.test));
-        out.push_str("    model: stand-in # the line to change first\n");
+        out.push_str("    model: stand-in # change this line first\n");
         out.push_str(&format!("    servers: [{}]\n", self.server));
         out.extend(self.about_prompt.as_ref().map(|about| yaml::comment(4, about)));
         out.push_str(&format!("    prompt: {}\n", yaml::text(&self.prompt, Dollar::Sign)));
@@ -130,13 +130,13 @@ impl Suite {
 }
 
 const MODELS: &str =
-    "  # Who answers for the model. A real one needs no entry here: write its name in the test, such as
-  # `model: claude-sonnet-4-5`, set its key (ANTHROPIC_API_KEY), and ask it once with
-  # `mcptest run --record`. From then on `mcptest run` replays what was recorded.
+    "  # A script that replaces a model. A real model needs no entry here: write its name in the test, such
+  # as `model: claude-sonnet-4-5`, set its key (ANTHROPIC_API_KEY), and record it once with
+  # `mcptest run --record`. From then on, `mcptest run` replays the recording.
   stand-in: { provider: script, script: mcptest/script.yml }
 ";
 
 const MORE: &str = "
-# More: `mcptest explain trajectory` for each gate, `mcptest validate .` for mistakes in these files,
-# `mcptest schema` for completion in your editor.
+# Next: `mcptest explain trajectory` explains a gate, `mcptest validate .` checks these files, and
+# `mcptest schema` prints the schema for your editor.
 ";

@@ -29,34 +29,33 @@ fn text(here: &Folder, name: &str) -> String {
     std::fs::read_to_string(here.0.join(name)).unwrap()
 }
 
-const SUITE: &str = r#"# Made from the 3 tools of a server. It passes as it is: `mcptest run` needs no key, no network and
-# no model.
-# A stand-in for a model (mcptest/script.yml, which no model wrote) calls some of them, and a mock
-# server answers from a snapshot of the list (mcptest/tools.json). No tool of the real server is
-# called.
+const SUITE: &str = r#"# Generated from the 3 tools of a server. It passes right away: `mcptest run` needs no key, no
+# network and no model.
+# A script (mcptest/script.yml) replaces the model and calls some of them. A mock server answers
+# from a snapshot of the tools (mcptest/tools.json), so no tool of the real server is called.
 
 servers:
-  # A mock with the tools of the real server. The lines below it are the real one: put them in its
-  # place once you use a real model. The calls of the stand-in have made-up arguments.
-  # `cwd` is the folder where `mcptest init` was called, so that paths in the command mean what they
-  # meant there.
+  # A mock server with the tools of the real one. The lines below it are the real server: replace
+  # the mock with them once you use a real model. The calls of the script have made-up arguments.
+  # `cwd` is the folder in which `mcptest init` was run, so that relative paths in the command still
+  # work.
   mcptest-mock:
     command: [mcptest, mock, --tools-from, "${SUITE_DIR}/mcptest/tools.json"]
     # command: [MCPTEST, mock, "--tools-from", "my tools.json", "--log", log.jsonl]
     # cwd: "${SUITE_DIR}"
 
 models:
-  # Who answers for the model. A real one needs no entry here: write its name in the test, such as
-  # `model: claude-sonnet-4-5`, set its key (ANTHROPIC_API_KEY), and ask it once with
-  # `mcptest run --record`. From then on `mcptest run` replays what was recorded.
+  # A script that replaces a model. A real model needs no entry here: write its name in the test, such
+  # as `model: claude-sonnet-4-5`, set its key (ANTHROPIC_API_KEY), and record it once with
+  # `mcptest run --record`. From then on, `mcptest run` replays the recording.
   stand-in: { provider: script, script: mcptest/script.yml }
 
 agents:
   - name: calls the requested tools
-    model: stand-in # the line to change first
+    model: stand-in # change this line first
     servers: [mcptest-mock]
-    # The values are those that the calls below must have. When the real server comes in, change
-    # them here, below and in mcptest/script.yml together.
+    # The calls below must have these values. When you use the real server, change them here, below
+    # and in mcptest/script.yml together.
     prompt: "Call find_note with the arguments {\"id\":7,\"tags\":[\"$${HOME}\"]}, then list notes: #1 without arguments. Then say what came back."
     # The calls in this order, with these arguments. See it fail: change an argument below.
     trajectory:
@@ -65,15 +64,15 @@ agents:
         - { name: "list notes: #1", args: { exact: {} }, status: ok }
     # No other calls, and none of these twice.
     golden_path: { calls: [find_note, "list notes: #1"] }
-    # The calls must show what the closing message claims.
+    # Every action that the closing message claims needs a call.
     narrative: {}
 
-# More: `mcptest explain trajectory` for each gate, `mcptest validate .` for mistakes in these files,
-# `mcptest schema` for completion in your editor.
+# Next: `mcptest explain trajectory` explains a gate, `mcptest validate .` checks these files, and
+# `mcptest schema` prints the schema for your editor.
 "#;
 
-const SCRIPT: &str = r#"# The script in place of the model, turn by turn. No model wrote it. The arguments are made up from
-# the schemas of the tools; write your own.
+const SCRIPT: &str = r#"# The replies of the scripted model, turn by turn. The arguments are generated from the schemas of
+# the tools; write your own.
 script: 1
 runs:
   - turns:
@@ -89,7 +88,7 @@ fn a_suite_from_a_command_passes_at_once_and_calls_no_tool_of_the_server() {
     let stdout = format!(
         "wrote mcptest.yml         the suite: server, model, test\n\
          wrote mcptest/tools.json  a snapshot of the tools, for the mock server\n\
-         wrote mcptest/script.yml  the script in place of the model\n\n\
+         wrote mcptest/script.yml  the script that replaces the model\n\n\
          The server `mcptest-mock` has 3 tools; the script calls find_note, list notes: #1.\n\
          It was stopped, and none of its tools was called: the suite runs against the snapshot.\n{NEXT}"
     );
@@ -211,7 +210,7 @@ fn a_suite_from_an_address_keeps_token_and_secrets_out_of_its_files() {
     let output = here.command(&["init", "hidden", "--url", &secret]).output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(
-        stderr.ends_with("note: what may be secret was not written; the suite reads it from ${MCP_URL}\n"),
+        stderr.ends_with("note: values that may be secret were not written; the suite reads them from ${MCP_URL}\n"),
         "{stderr}"
     );
     let suite = text(&here, "hidden/mcptest.yml");
@@ -234,7 +233,7 @@ fn variables_in_front_of_a_command_reach_the_server_and_no_file() {
     let line = format!("WHICH=tools.json MOCK='{}' sh -c '{script}'", env!("CARGO_BIN_EXE_mcptest"));
     let output = here.command(&["init", "--from-server", &line]).env("PATH", "/usr/bin:/bin").output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(stderr.ends_with("the suite reads it from ${MOCK}, ${WHICH}\n"), "{stderr}");
+    assert!(stderr.ends_with("the suite reads them from ${MOCK}, ${WHICH}\n"), "{stderr}");
     let suite = text(&here, "mcptest.yml");
     assert!(suite.contains("    # env: { MOCK: \"${MOCK}\", WHICH: \"${WHICH}\" }\n"), "{suite}");
     assert_eq!(run(&here).0, Some(0));

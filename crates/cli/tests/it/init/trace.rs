@@ -27,7 +27,7 @@ fn made(trace: &Value) -> [String; 3] {
 /// The lines of a suite from its test on.
 fn test_of(suite: &str) -> &str {
     let (_, rest) = suite.split_once("    servers: [").unwrap();
-    rest.split_once('\n').unwrap().1.split_once("\n# More: ").unwrap().0
+    rest.split_once('\n').unwrap().1.split_once("\n# Next: ").unwrap().0
 }
 
 /// An order that was looked up and paid back.
@@ -57,15 +57,15 @@ fn refund() -> Value {
     })
 }
 
-const HEAD: &str = r#"# Made from the first trace of trace.json. It passes as it is: `mcptest run` needs no key, no
+const HEAD: &str = r#"# Generated from the first trace of trace.json. It passes right away: `mcptest run` needs no key, no
 # network and no model.
-# A stand-in for a model (mcptest/script.yml) repeats the recorded calls, and a mock server
-# (mcptest/tools.yml) answers as recorded. The gates below are those that the recorded run
-# satisfies: what a changed agent does is held against it.
+# A script (mcptest/script.yml) replaces the model and repeats the recorded calls. A mock server
+# (mcptest/tools.yml) gives the recorded answers. The recorded run passes all gates below; a changed
+# agent must pass them too.
 
 servers:
-  # The recorded answers, from a mock. For the real server put a line such as one of these in place
-  # of `command`.
+  # The recorded answers, from a mock server. For the real server, replace `command` with a line
+  # such as one of these.
   shop:
     command: [mcptest, mock, --tools-from, "${SUITE_DIR}/mcptest/tools.yml"]
     # command: [npx, -y, "@modelcontextprotocol/server-filesystem", /data]
@@ -76,14 +76,14 @@ models:
 
 const REFUND: &str = r#"    prompt: "Refund order 1043."
     # The recorded calls, with the shape of their arguments. See it fail: change a name below. One
-    # run does not show which values matter: write them where you know, as in `args: { exact: .. }`.
-    # `mcptest infer` finds them in several runs.
+    # run does not show which values matter: add the ones that you know, as in
+    # `args: { exact: .. }`. `mcptest infer` finds them in several runs.
     trajectory:
       mode: superset
       calls:
         - { name: find_order, args: { schema: { properties: { order: { type: string } }, required: [order], type: object } }, status: ok }  # 1 run
         - { name: refund_order, args: { schema: { properties: { amount: { type: number }, at: { type: string }, order: { type: string } }, required: [amount, at, order], type: object } }, status: ok }  # 1 run
-    # The calls must show what the closing message claims.
+    # Every action that the closing message claims needs a call.
     narrative: {}  # 1 run
     expect:
       - { target: conversation.stop_reason, matcher: { exact: completed } }  # 1 run
@@ -91,7 +91,7 @@ const REFUND: &str = r#"    prompt: "Refund order 1043."
 
 const REFUND_TOOLS: &str = r#"# The answers of the first trace of trace.json, for `mcptest mock`. Each tool gives them in order;
 # the last one repeats.
-# What arguments the tools take was not read from the trace: they take any.
+# The trace does not show which arguments the tools take, so they accept any.
 mock_server:
   name: shop
   tools:
@@ -101,8 +101,8 @@ mock_server:
       answer: "$${refunded}"
 "#;
 
-const REFUND_SCRIPT: &str = r#"# The script in place of the model: the calls and the text of the first trace of trace.json, turn by
-# turn. No model wrote this file.
+const REFUND_SCRIPT: &str = r#"# The replies of the scripted model, turn by turn: the calls and the text of the first trace of
+# trace.json.
 # The tokens of the whole run are on the first reply.
 script: 1
 runs:
@@ -176,8 +176,8 @@ runs:
 
 const DESK_TOOLS: &str = r#"# The answers of the first trace of 1.json, for `mcptest mock`. Each tool gives them in order; the
 # last one repeats.
-# The tools and what arguments they take are those of the recorded server. Some take any here,
-# because their schema cannot be used or does not fit the recorded calls: count_rooms.
+# The tools and their arguments are those of the recorded server. Some accept any arguments here,
+# because their schema cannot be used or does not match the recorded calls: count_rooms.
 # Where the trace has no answer, the text in parentheses is used.
 mock_server:
   name: desk
@@ -230,7 +230,7 @@ fn a_gate_that_fails_is_left_out_and_the_suite_says_why() {
     trace["final_response"] = json!("I deleted the account.");
     trace["conversation"]["turns"][5]["content"] = json!("I deleted the account.");
     let [suite, ..] = made(&trace);
-    let narrative = "    # The calls must show what the closing message claims.\n    narrative: {}  # 1 run\n";
+    let narrative = "    # Every action that the closing message claims needs a call.\n    narrative: {}  # 1 run\n";
     let expected = REFUND.replace(narrative, "") + "    # narrative is omitted: the run does not pass it\n";
     assert_eq!(test_of(&suite), expected);
 }
@@ -247,8 +247,8 @@ fn missing_parts_of_a_trace_are_not_invented() {
          prompt: \"(not recorded)\"\n    \
          max_turns: 3 # the trace has no closing message, so the run ends after its calls\n    \
          # The recorded calls, with the shape of their arguments. See it fail: change a name below. One\n    \
-         # run does not show which values matter: write them where you know, as in `args: { exact: .. }`.\n    \
-         # `mcptest infer` finds them in several runs.\n    \
+         # run does not show which values matter: add the ones that you know, as in\n    \
+         # `args: { exact: .. }`. `mcptest infer` finds them in several runs.\n    \
          trajectory:\n      mode: superset\n      calls:\n        - { name: a }  # 1 run; arguments unknown\n        \
          - { name: b, args: { schema: { properties: { x: { type: string } }, required: [x], type: object } } }  # 1 run\n        \
          - { name: c, status: error }  # 1 run; arguments unknown\n    \
@@ -257,7 +257,7 @@ fn missing_parts_of_a_trace_are_not_invented() {
     assert_eq!(
         tools,
         "# The answers of the first trace of trace.json, for `mcptest mock`. Each tool gives them in order;\n# the last one repeats.\n\
-         # What arguments the tools take was not read from the trace: they take any.\n\
+         # The trace does not show which arguments the tools take, so they accept any.\n\
          # Where the trace has no answer, the text in parentheses is used.\n\
          # For some calls the trace does not say whether they failed. The mock answers them as successful.\n\
          mock_server:\n  name: recorded\n  tools:\n    - name: a\n      answer: \"(not recorded)\"\n    - name: b\n      answer: fine\n    - name: c\n"

@@ -273,11 +273,11 @@ impl<'a> Tools<'a> {
     fn about_arguments(&self) -> String {
         let open: Vec<&str> = self.each.iter().filter(|tool| !tool.has_schema).map(|tool| tool.name).collect();
         match (self.is_listed, open.as_slice()) {
-            (false, _) => "What arguments the tools take was not read from the trace: they take any.".to_owned(),
-            (true, []) => "The tools and what arguments they take are those of the recorded server.".to_owned(),
+            (false, _) => "The trace does not show which arguments the tools take, so they accept any.".to_owned(),
+            (true, []) => "The tools and their arguments are those of the recorded server.".to_owned(),
             (true, open) => format!(
-                "The tools and what arguments they take are those of the recorded server. Some take any here, because \
-                 their schema cannot be used or does not fit the recorded calls: {}.",
+                "The tools and their arguments are those of the recorded server. Some accept any arguments here, because \
+                 their schema cannot be used or does not match the recorded calls: {}.",
                 open.join(", ")
             ),
         }
