@@ -36,6 +36,7 @@ mod openai_responses;
 mod openhands;
 mod otel;
 mod otlp;
+mod otlp_protobuf;
 mod pydantic_ai;
 mod results;
 mod servers;
@@ -59,6 +60,7 @@ use crate::json::{self, JsonError};
 use crate::ledger::Interface;
 use crate::trace::{Trace, words};
 use message::{Message, Place};
+pub use otlp_protobuf::otlp_json;
 pub use servers::{PrefixError, Servers};
 use shape::Shape;
 
@@ -75,7 +77,7 @@ words! {
         Anthropic = "anthropic",
         /// Session files and streams of Claude Code.
         ClaudeCode = "claude-code",
-        /// Exports of OpenTelemetry in OTLP/JSON.
+        /// Exports of OpenTelemetry in OTLP.
         Otlp = "otlp",
         /// Results of tau-bench and tau2.
         Tau = "tau",
@@ -125,7 +127,7 @@ impl Format {
             Self::OpenaiChat => "messages of OpenAI Chat Completions, with or without the reply",
             Self::Anthropic => "messages of Anthropic Messages, with or without the reply",
             Self::ClaudeCode => "session files and `stream-json` output of Claude Code",
-            Self::Otlp => "OpenTelemetry exports as JSON, one or many",
+            Self::Otlp => "OpenTelemetry exports as JSON or protobuf, one or many",
             Self::Tau => "results of tau-bench and tau2",
             Self::OpenaiResponses => "items of OpenAI Responses",
             Self::Langchain => "messages of LangChain, states of LangGraph",

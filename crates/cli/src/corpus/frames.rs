@@ -6,6 +6,7 @@
 //! - **Lines**: the first line is one complete value. Then every line is a value, and an error affects only its line.
 //! - **Document**: anything else. Values follow each other and may span lines. Lists of records, and the lists inside the logs of
 //!   some tools, are not kept in memory as a whole; their elements are the values.
+//! - **Messages**: exports in protobuf, which become JSON here. Nothing else is changed.
 //!
 //! The result does not depend on how the source splits its bytes. Complete values are returned before more is read, so that a
 //! pipe is processed while its writer is running.
@@ -13,6 +14,7 @@
 mod document;
 mod header;
 mod lines;
+mod messages;
 mod scan;
 mod window;
 
@@ -28,6 +30,7 @@ use serde::de::IgnoredAny;
 use super::job::RecordError;
 use document::Document;
 use lines::Lines;
+use messages::Messages;
 use scan::{Scan, Step, is_blank, leading_blanks};
 use window::{Ended, Window};
 
@@ -88,6 +91,7 @@ enum Mode {
     Undecided,
     Lines(Lines),
     Document(Document),
+    Messages(Messages),
     Ended,
 }
 
@@ -105,6 +109,9 @@ impl<'a, R: Read> Frames<'a, R> {
 
     /// Chooses the mode by the beginning of the source.
     fn decide(&mut self) -> Result<Mode, Item> {
+        if let Some(messages) = Messages::detect(&mut self.window, self.max_record) {
+            return Ok(Mode::Messages(messages));
+        }
         self.skip_mark()?;
         let start = self.window.offset(0);
         loop {
@@ -262,6 +269,7 @@ impl<R: Read> Iterator for Frames<'_, R> {
         let item = match &mut self.mode {
             Mode::Lines(lines) => lines.next(&mut self.window),
             Mode::Document(document) => document.next(&mut self.window),
+            Mode::Messages(messages) => messages.next(&mut self.window),
             Mode::Undecided | Mode::Ended => return None,
         };
         let gave_any = std::mem::replace(&mut self.gave_any, true);

@@ -19,7 +19,7 @@ use crate::input::{self, FileError, Wanted, file_error, io_error};
 const RECORDS: Wanted = Wanted {
     is_meant: is_named_like_records,
     leaves_out_pipes: true,
-    none: "no .json, .jsonl, .ndjson (plain, .gz or .zst) or .eval file in this folder or below it",
+    none: "no .json, .jsonl, .ndjson, .binpb (plain, .gz or .zst), .eval or .traj file in this folder or below it",
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -207,8 +207,8 @@ fn is_named_like_records(path: &Path) -> bool {
     let packing = path.extension().is_some_and(|ext| ext == "gz" || ext == "zst");
     let name = if packing { path.file_stem().map(Path::new) } else { Some(path) };
     let kind = name.and_then(Path::extension);
-    kind.is_some_and(|ext| ext == "json" || ext == "jsonl" || ext == "ndjson")
-        || path.extension().is_some_and(|ext| ext == "eval")
+    kind.is_some_and(|ext| ext == "json" || ext == "jsonl" || ext == "ndjson" || ext == "binpb")
+        || path.extension().is_some_and(|ext| ext == "eval" || ext == "traj")
 }
 
 #[cfg(test)]
@@ -269,8 +269,17 @@ mod tests {
             "b/x.gz",
             "b/x.json.gz.zst",
             "b/run.yml",
+            "b/spans.binpb",
+            "b/swe.traj",
         ]);
-        let expected = ["b/a.json Some(8)", "b/a.json.gz Some(11)", "b/c/y.ndjson.zst Some(16)", "b/z.jsonl Some(9)"];
+        let expected = [
+            "b/a.json Some(8)",
+            "b/a.json.gz Some(11)",
+            "b/c/y.ndjson.zst Some(16)",
+            "b/spans.binpb Some(13)",
+            "b/swe.traj Some(10)",
+            "b/z.jsonl Some(9)",
+        ];
         check(folder.path(), &["b"], &expected);
     }
 
@@ -330,7 +339,7 @@ mod tests {
             &["trace.jsonl", "empty"],
             &[
                 "! trace.jsonl: no such file or folder (did you mean `traces.jsonl`?)",
-                "! empty: no .json, .jsonl, .ndjson (plain, .gz or .zst) or .eval file in this folder or below it (hidden files and folders are skipped; name the file itself)",
+                "! empty: no .json, .jsonl, .ndjson, .binpb (plain, .gz or .zst), .eval or .traj file in this folder or below it (hidden files and folders are skipped; name the file itself)",
             ],
         );
     }

@@ -302,7 +302,7 @@ error[empty-input]: empty.json: byte 0: it is empty
 hint: leave it out, or check what should have written it
 error[no-such-file]: missing.json: no such file or folder
 hint: paths are relative to the current folder
-error[empty-folder]: none: no .json, .jsonl, .ndjson (plain, .gz or .zst) or .eval file in this folder or below it
+error[empty-folder]: none: no .json, .jsonl, .ndjson, .binpb (plain, .gz or .zst), .eval or .traj file in this folder or below it
 hint: hidden files and folders are skipped; name the file itself
 error[unknown-format]: odd.json: byte 0: unknown format: an object with the keys a, b
 hint: set it with --from: envelope, cassette, openai-chat, anthropic, claude-code, otlp, tau, openai-responses, langchain, otel, inspect, vercel-ai, pydantic-ai, bedrock, adk, atif, openai-agents, langfuse, langsmith, openhands, swe-agent, codex, gemini-cli, mock-log

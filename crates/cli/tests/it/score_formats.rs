@@ -1,5 +1,5 @@
-//! Inputs of `mcptest score` that are not plain lines: archives of Inspect, sessions in several files, broken sessions, and
-//! spans that are not understood.
+//! Inputs of `mcptest score` that are not plain lines: archives of Inspect, exports in protobuf, sessions in several files,
+//! broken sessions, and spans that are not understood.
 
 use std::io::{BufRead as _, Write};
 use std::process::Stdio;
@@ -147,6 +147,58 @@ fn a_damaged_archive_and_a_foreign_archive_are_refused() {
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr.contains("it is a zip archive, which cannot be read from a pipe"), "{stderr}");
+}
+
+/// An export of one span in protobuf: a call of this tool.
+fn call_in_protobuf(tool: &str) -> Vec<u8> {
+    // All of it is shorter than 128 bytes.
+    let field = |number: u8, bytes: &[u8]| [&[number << 3 | 2, u8::try_from(bytes.len()).unwrap()], bytes].concat();
+    let attribute =
+        |key: &str, value: &str| field(9, &[field(1, key.as_bytes()), field(2, &field(1, value.as_bytes()))].concat());
+    let span = [
+        field(1, &[7; 16]),
+        field(2, &[9; 8]),
+        attribute("gen_ai.operation.name", "execute_tool"),
+        attribute("gen_ai.tool.name", tool),
+    ];
+    field(1, &field(2, &field(2, &span.concat())))
+}
+
+#[test]
+fn an_export_in_protobuf_is_read_from_files_and_folders() {
+    let folder = Folder::with(&[]);
+    let message = call_in_protobuf("find");
+    let framed = [&u32::try_from(message.len()).unwrap().to_be_bytes(), &message[..]].concat();
+    folder.write("in/a.binpb", &message);
+    folder.write("in/b.binpb", &framed);
+    folder.write("in/c.binpb.zst", &zstd::encode_all(&framed[..], 3).unwrap());
+    folder.write("spans", &framed);
+    let call = json!(["07".repeat(16), ["find"], null]);
+    assert_eq!(converted(&folder, "in"), (vec![call.clone(); 3], String::new(), Some(0)));
+    assert_eq!(converted(&folder, "spans"), (vec![call], String::new(), Some(0)));
+}
+
+#[test]
+fn an_export_in_protobuf_that_ends_too_early_is_never_a_pass() {
+    let message = call_in_protobuf("find");
+    let folder = Folder::with(&[("gates.yml", "trajectory: { calls: [{ name: find }] }\n")]);
+    folder.write("whole.binpb", &message);
+    folder.write("cut.binpb", &[&message[..], &message[..40]].concat());
+    let whole = folder.command(&["score", "whole.binpb", "--gates", "gates.yml"]).output().unwrap();
+    assert_eq!(whole.status.code(), Some(0));
+    let cut = folder.command(&["score", "cut.binpb", "--gates", "gates.yml"]).output().unwrap();
+    assert_eq!(cut.status.code(), Some(2));
+    let lines = String::from_utf8(cut.stdout).unwrap();
+    let verdicts: Vec<Value> =
+        lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["verdict"].clone()).collect();
+    assert_eq!(verdicts, [json!("error"), json!("unassessable")]);
+    let length = message.len();
+    let expected = format!(
+        "error[invalid-record]: cut.binpb: byte {length}: the message ends too early, after 40 of its {length} bytes\n\
+         hint: what came before was read; the file was truncated when it was written or copied\n\
+         1 trace: 1 unassessable\n1 record or input could not be read\n"
+    );
+    assert_eq!(String::from_utf8(cut.stderr).unwrap(), expected);
 }
 
 fn line(session: &str, uuid: &str, extra: &Value) -> String {

@@ -15,6 +15,7 @@ mod openai_chat;
 mod openai_responses;
 mod otel;
 mod otlp;
+mod otlp_protobuf;
 mod tau;
 
 use std::fs;

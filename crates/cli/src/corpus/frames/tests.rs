@@ -146,6 +146,154 @@ mod lines {
     }
 }
 
+mod messages {
+    use super::*;
+
+    /// A field with bytes. Everything here is shorter than 128 bytes.
+    fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+        [&[number << 3 | 2, u8::try_from(bytes.len()).unwrap()], bytes].concat()
+    }
+
+    /// The spans of a resource: one span with this name.
+    fn spans(name: &str) -> Vec<u8> {
+        let resource = field(1, &field(1, &field(1, b"k")));
+        field(1, &[resource, field(2, &field(2, &field(5, name.as_bytes())))].concat())
+    }
+
+    fn with_fixed_length(message: &[u8]) -> Vec<u8> {
+        [&u32::try_from(message.len()).unwrap().to_be_bytes(), message].concat()
+    }
+
+    fn with_varint_length(message: &[u8]) -> Vec<u8> {
+        [&[u8::try_from(message.len()).unwrap()], message].concat()
+    }
+
+    const RESOURCE: &str = r#"{"resourceSpans":[{"resource":{"attributes":[{"key":"k"}]},"scopeSpans":[{"spans":"#;
+
+    fn json(offset: usize, name: &str) -> String {
+        format!(r#"{offset}: {RESOURCE}[{{"name":"{name}"}}]}}]}}]}}"#)
+    }
+
+    /// What is found with a limit that JSON fits into.
+    #[track_caller]
+    fn check(source: impl AsRef<[u8]>, expected: &[&str]) {
+        for sizes in [&[usize::MAX][..], &[1], &[2, 3, 5, 7]] {
+            assert_eq!(frames(Chopped::new(source.as_ref(), sizes), 200), expected, "read in pieces of {sizes:?}");
+        }
+    }
+
+    #[test]
+    fn every_export_is_a_value_however_they_follow_each_other() {
+        let (a, b) = (spans("a"), spans("b"));
+        let len = a.len();
+        check([&a[..], &b].concat(), &[&json(0, "a"), &json(len, "b")]);
+        let fixed = [with_fixed_length(&a), with_fixed_length(&[]), with_fixed_length(&b)].concat();
+        check(fixed, &[&json(0, "a"), &json(len + 8, "b")]);
+        let varint = [with_varint_length(&a), with_varint_length(&[]), with_varint_length(&b)].concat();
+        check(varint, &[&json(0, "a"), &json(len + 2, "b")]);
+    }
+
+    #[test]
+    fn messages_that_were_compressed_one_by_one_are_read() {
+        let packed = |bytes: &[u8]| with_fixed_length(&zstd::encode_all(bytes, 3).unwrap());
+        let (first, second) = (packed(&spans("a")), packed(b"{\"resourceSpans\":[]}"));
+        let at = first.len();
+        let expected = [json(0, "a"), format!("{at}: {{\"resourceSpans\":[]}}")];
+        check([&first[..], &second].concat(), &expected.each_ref().map(String::as_str));
+        let large = packed(&[b' '; 201]);
+        let too_long = format!("{at}! the record has more than 200 bytes, the limit (raise it with --max-record)");
+        check([&first[..], &large, &first].concat(), &[&json(0, "a"), &too_long, &json(at + large.len(), "a")]);
+    }
+
+    #[test]
+    fn a_broken_message_is_the_only_one_that_is_lost() {
+        let (a, wrong) = (spans("a"), field(1, &field(2, &field(2, &field(1, b"short")))));
+        let at = 4 + a.len();
+        let message = "not an OTLP export of traces in protobuf: span: `traceId` must have 16 bytes, found 5 (logs, metrics \
+                       and profiles are not traces; check what wrote the file, or export JSON)";
+        let broken = format!("{}! {message}", at + 4 + 6);
+        let source = [with_fixed_length(&a), with_fixed_length(&wrong), with_fixed_length(&a)].concat();
+        check(&source, &[&json(0, "a"), &broken, &json(at + 4 + wrong.len(), "a")]);
+    }
+
+    #[test]
+    fn a_message_beyond_the_limit_is_skipped() {
+        let (a, long) = (spans("a"), [0_u8; 300]);
+        let source = [with_fixed_length(&a), with_fixed_length(&long), with_fixed_length(&a)].concat();
+        let at = 4 + a.len();
+        let too_long = format!("{at}! the record has more than 200 bytes, the limit (raise it with --max-record)");
+        check(source, &[&json(0, "a"), &too_long, &json(at + 304, "a")]);
+    }
+
+    #[test]
+    fn what_is_cut_off_is_reported_where_it_begins() {
+        let a = spans("a");
+        let rest = "(what came before was read; the file was truncated when it was written or copied)";
+        for (framed, header) in [(a.clone(), 0), (with_fixed_length(&a), 4), (with_varint_length(&a), 1)] {
+            for end in framed.len() + 1..2 * framed.len() {
+                let (at, there) = (framed.len(), end - framed.len());
+                let of = if there < header.max(2) && header != 1 {
+                    "the number before it".to_owned()
+                } else {
+                    format!("its {at} bytes")
+                };
+                let cut = format!("{at}! the message ends too early, after {there} of {of} {rest}");
+                check(&[&framed[..], &framed].concat()[..end], &[&json(0, "a"), &cut]);
+            }
+        }
+        let garbage = format!(
+            "{}! byte 0x7b does not begin the spans of a resource (what came before was read; check what wrote the file)",
+            a.len()
+        );
+        check([&a[..], b"{}"].concat(), &[&json(0, "a"), &garbage]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_messages_are_read_differently_in_pieces(
+            framing in 0..3,
+            names in prop::collection::vec("[a-z]{1,9}", 1..4),
+            wounds in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+            cut in any::<prop::sample::Index>(),
+            is_cut in any::<bool>(),
+            most in 1_usize..200,
+            sizes in prop::collection::vec(1_usize..40, 1..6),
+        ) {
+            let mut source = Vec::new();
+            for name in names {
+                let message = spans(&name);
+                source.extend(match framing {
+                    0 => message,
+                    1 => with_fixed_length(&message),
+                    _ => with_varint_length(&message),
+                });
+            }
+            for (at, byte) in wounds {
+                let at = at.index(source.len());
+                source[at] = byte;
+            }
+            if is_cut {
+                source.truncate(cut.index(source.len()));
+            }
+            let whole = frames(&source[..], most);
+            prop_assert_eq!(&frames(Chopped::new(&source, &sizes), most), &whole);
+            prop_assert_eq!(&frames(Chopped::new(&source, &[1]), most), &whole);
+        }
+    }
+
+    #[test]
+    fn no_text_is_taken_for_a_message() {
+        // White space that is a chain of fields, each in the one before.
+        for text in
+            [&b"\n \n\r\n\t{}"[..], b"\n \n\r\n\n\n\t{}", b"\n\n\n\n\n\n{}", b"\r\n\n\n{}", b"\xef\xbb\xbf\n\n\n{}"]
+        {
+            let at = text.len() - 2;
+            check(text, &[&format!("{at}: {{}}")]);
+        }
+        check(b"[\n{}\n]", &["2: {}"]);
+    }
+}
+
 mod documents {
     use super::*;
 

@@ -1,0 +1,275 @@
+//! Sources with exports of OpenTelemetry in protobuf, which become OTLP/JSON.
+//!
+//! Nothing in such a file names its format. It is recognized by its first fields, whose lengths have to fit into each other, and
+//! by bytes that no text has.
+
+use std::io::{self, Cursor, Read};
+use std::sync::Arc;
+
+use mcptest_core::diag::Code;
+use mcptest_core::import::otlp_json;
+
+use super::super::unpack::{Unpacked, is_packed};
+use super::window::Window;
+use super::{Batch, Item};
+use crate::corpus::in_source;
+
+/// How messages follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Framing {
+    /// The body of a request, or several in a row: a field `resource_spans` after the other.
+    Fields,
+    /// A length in four bytes, the most significant first, as the OpenTelemetry Collector writes before each message.
+    FixedLength,
+    /// A length as a protobuf number, as the libraries of protobuf write before each message.
+    VarintLength,
+}
+
+/// The tag of `resource_spans` in an export, and of the first field of most of its parts.
+const FIRST_FIELD: u8 = 0x0a;
+
+/// How many bytes are searched for one that no text has.
+const SEARCHED: usize = 4096;
+
+/// The state of reading messages. The window begins at a message, or inside a skipped one.
+pub(super) struct Messages {
+    framing: Framing,
+    max_record: usize,
+    skipping: u64,
+    is_over: bool,
+}
+
+/// Whether bytes begin in some way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Guess {
+    Yes,
+    No,
+    /// There are too few of them.
+    Open,
+}
+
+impl Messages {
+    /// `None` if the window does not begin with such a message.
+    pub(super) fn detect<R: Read>(window: &mut Window<R>, max_record: usize) -> Option<Self> {
+        loop {
+            let guesses = [Framing::Fields, Framing::FixedLength, Framing::VarintLength]
+                .map(|framing| (framing, guess(framing, window.filled())));
+            if let Some((framing, _)) = guesses.iter().find(|(_, guess)| *guess == Guess::Yes) {
+                return Some(Self { framing: *framing, max_record, skipping: 0, is_over: false });
+            }
+            if guesses.iter().all(|(_, guess)| *guess == Guess::No) || !window.fill() {
+                return None;
+            }
+        }
+    }
+
+    pub(super) fn next<R: Read>(&mut self, window: &mut Window<R>) -> Option<Item> {
+        loop {
+            if self.skipping > 0 && !window.filled().is_empty() {
+                let count = window.filled().len().min(usize::try_from(self.skipping).unwrap_or(usize::MAX));
+                window.discard(count);
+                self.skipping -= count as u64;
+                continue;
+            }
+            if self.is_over {
+                return window.failure();
+            }
+            let is_at_end = window.filled().is_empty() && !window.fill();
+            if is_at_end {
+                self.is_over = true;
+                continue;
+            }
+            if self.skipping > 0 {
+                continue;
+            }
+            let offset = window.offset(0);
+            let (from, to) = match self.bounds(window.filled()) {
+                Ok(Some(bounds)) => bounds,
+                Ok(None) if window.fill() => continue,
+                Ok(None) => return Some(self.cut(window, "the number before it")),
+                Err(message) => {
+                    self.is_over = true;
+                    let hint = "what came before was read; check what wrote the file";
+                    return Some(Item::broken(Code::InvalidRecord, offset, message, hint));
+                }
+            };
+            if to > self.max_record as u64 {
+                self.skipping = to;
+                return Some(Item::too_long(offset, self.max_record));
+            }
+            let to = usize::try_from(to).unwrap_or(usize::MAX);
+            while window.filled().len() < to {
+                if !window.fill() {
+                    return Some(self.cut(window, &format!("its {to} bytes")));
+                }
+            }
+            let (offset, bytes) = window.take(to, to);
+            // An empty message has nothing.
+            if from < to {
+                return Some(self.message(offset, &bytes[from..], from));
+            }
+        }
+    }
+
+    /// Where the message at the beginning starts and ends; `None` if that is not known yet.
+    fn bounds(&self, bytes: &[u8]) -> Result<Option<(usize, u64)>, String> {
+        let tag = usize::from(self.framing == Framing::Fields);
+        if tag == 1 && bytes[0] != FIRST_FIELD {
+            return Err(format!("byte 0x{:02x} does not begin the spans of a resource", bytes[0]));
+        }
+        let header = match self.framing {
+            Framing::FixedLength => fixed(bytes),
+            Framing::Fields | Framing::VarintLength => varint(&bytes[tag..]),
+        };
+        let Some((length, size)) = header else {
+            let is_number = bytes.len() <= MAX_VARINT;
+            return if is_number { Ok(None) } else { Err("a length is longer than four bytes".to_owned()) };
+        };
+        // The tag is part of the message.
+        let from = if tag == 1 { 0 } else { size };
+        Ok(Some((from, (tag + size) as u64 + length)))
+    }
+
+    /// A message that the source ends in.
+    fn cut<R: Read>(&mut self, window: &mut Window<R>, of: &str) -> Item {
+        self.is_over = true;
+        let failure = window.failure();
+        let (offset, there) = (window.offset(0), window.filled().len());
+        window.discard(there);
+        failure.unwrap_or_else(|| {
+            let message = format!("the message ends too early, after {there} of {of}");
+            let hint = "what came before was read; the file was truncated when it was written or copied";
+            Item::broken(Code::InvalidRecord, offset, message, hint)
+        })
+    }
+
+    /// A message as JSON. It begins `skipped` bytes after `offset`.
+    fn message(&self, offset: u64, bytes: &[u8], skipped: usize) -> Item {
+        let start = offset + skipped as u64;
+        let text = if self.framing == Framing::FixedLength && is_packed(bytes) {
+            unpacked(bytes, self.max_record).map_err(|error| {
+                let message = format!("the compressed message cannot be read: {error}");
+                Item::broken(Code::DamagedArchive, start, message, "what came before was read; copy the file again")
+            })
+        } else {
+            Ok(None)
+        };
+        let text = match text {
+            Ok(Some(bytes)) if bytes.len() > self.max_record => return Item::too_long(offset, self.max_record),
+            // JSON is compressed in the same way.
+            Ok(Some(bytes)) if bytes.starts_with(b"{") => String::from_utf8(bytes).map_err(|bad| {
+                let at = bad.utf8_error().valid_up_to();
+                Item::no_utf8(start, bad.as_bytes()[at])
+            }),
+            Ok(Some(bytes)) => otlp_json(&bytes, self.max_record).map_err(|mut error| {
+                // Its place is in the unpacked bytes.
+                error.place = None;
+                Item::Broken(in_source(error, start))
+            }),
+            Ok(None) => otlp_json(bytes, self.max_record).map_err(|error| Item::Broken(in_source(error, start))),
+            Err(item) => Err(item),
+        };
+        match text {
+            Ok(text) => Item::Batch(Batch { values: std::iter::once(0..text.len()).collect(), text, offset, header: None }),
+            Err(item) => item,
+        }
+    }
+}
+
+/// The bytes of a compressed message, and one more than `most` if there are more.
+fn unpacked(bytes: &[u8], most: usize) -> io::Result<Option<Vec<u8>>> {
+    let input = Unpacked::new(Box::new(Cursor::new(bytes.to_vec())), Arc::default());
+    let mut out = Vec::new();
+    input.take(most as u64 + 1).read_to_end(&mut out)?;
+    Ok(Some(out))
+}
+
+/// Most bytes of a tag and a length.
+const MAX_VARINT: usize = 6;
+
+/// A length, and how many bytes it has; `None` for one that is not complete, or longer than 32 bits.
+fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
+    let mut value = 0;
+    for (at, byte) in bytes.iter().take(5).enumerate() {
+        value |= u64::from(byte & 0x7f) << (7 * at);
+        if *byte < 0x80 {
+            return Some((value, at + 1));
+        }
+    }
+    None
+}
+
+fn fixed(bytes: &[u8]) -> Option<(u64, usize)> {
+    let bytes: [u8; 4] = bytes.get(..4)?.try_into().ok()?;
+    Some((u64::from(u32::from_be_bytes(bytes)), 4))
+}
+
+/// Whether bytes begin with a message in this framing.
+fn guess(framing: Framing, bytes: &[u8]) -> Guess {
+    let header = match framing {
+        Framing::Fields => Some((u64::MAX, 0)),
+        Framing::FixedLength => fixed(bytes),
+        Framing::VarintLength => varint(bytes),
+    };
+    let Some((length, size)) = header else {
+        return if bytes.len() < 5 { Guess::Open } else { Guess::No };
+    };
+    let message = &bytes[size..];
+    if framing == Framing::FixedLength {
+        // A text does not begin with a length below 16 MiB, nor with one that a record may have.
+        if bytes.first().is_some_and(|byte| *byte > 8) {
+            return Guess::No;
+        }
+        if message.len() < 4 {
+            return Guess::Open;
+        }
+        if is_packed(message) {
+            return Guess::Yes;
+        }
+    }
+    match begins_like_export(message, length) {
+        Guess::Yes if bytes.iter().take(SEARCHED).any(|byte| is_never_in_text(*byte)) => Guess::Yes,
+        Guess::Yes if bytes.len() < SEARCHED => Guess::Open,
+        Guess::Yes => Guess::No,
+        other => other,
+    }
+}
+
+fn is_never_in_text(byte: u8) -> bool {
+    byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r')
+}
+
+/// Whether a message of some length begins with the spans of a resource: the resource or the spans of a scope in it, and the
+/// first field of those.
+fn begins_like_export(bytes: &[u8], length: u64) -> Guess {
+    const RESOURCE: u8 = 0x0a;
+    const SCOPE_SPANS: u8 = 0x12;
+    let (mut rest, mut length) = (bytes, length);
+    let mut expected: &[u8] = &[FIRST_FIELD];
+    for level in 0..3 {
+        let Some((&tag, after)) = rest.split_first() else { return Guess::Open };
+        if !expected.contains(&tag) {
+            return Guess::No;
+        }
+        if level == 2 {
+            break;
+        }
+        let Some((inner, size)) = varint(after) else {
+            return if after.len() < 5 { Guess::Open } else { Guess::No };
+        };
+        if length < 1 + size as u64 || inner > length - 1 - size as u64 {
+            return Guess::No;
+        }
+        expected = match (level, tag) {
+            (0, _) => &[RESOURCE, SCOPE_SPANS],
+            // The resource may be empty: then the spans follow.
+            (_, RESOURCE) if inner == 0 => &[SCOPE_SPANS],
+            // Attributes, a count of dropped ones, or references to entities.
+            (_, RESOURCE) => &[0x0a, 0x10, 0x1a],
+            // The scope, a span, or the address of a schema.
+            _ => &[0x0a, 0x12, 0x1a],
+        };
+        (rest, length) = (&after[size..], inner);
+    }
+    Guess::Yes
+}
