@@ -394,7 +394,7 @@ impl Format {
     pub fn has_agent(self, piece: &str) -> bool {
         match self {
             Self::Otlp => otlp::has_agent(piece),
-            Self::Otel => spans::is_of_agent(piece, otel::read),
+            Self::Otel => otel::has_agent(piece),
             Self::Langfuse => spans::is_of_agent(piece, langfuse::read),
             Self::Langsmith => spans::is_of_agent(piece, langsmith::read),
             _ => true,
@@ -406,7 +406,7 @@ impl Format {
         match self {
             Self::ClaudeCode => claude_code::join(key, pieces, options),
             Self::Otlp => otlp::join(key, pieces, options),
-            Self::Otel => spans::join(key, pieces, otel::read, options),
+            Self::Otel => otel::join(key, pieces, options),
             Self::OpenaiAgents => openai_agents::join(key, pieces, options),
             Self::Langfuse => spans::join(key, pieces, langfuse::read, options),
             Self::Langsmith => spans::join(key, pieces, langsmith::read, options),

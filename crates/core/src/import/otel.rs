@@ -2,7 +2,7 @@
 //!
 //! There is no standard for it. Ids are in the span or in its `context`, the parent is `parent_span_id` or `parent_id`, times
 //! are nanoseconds or dates, and the status is an object or several keys of the span. Tables of Phoenix have a column for each
-//! attribute.
+//! attribute. Traces of Patronus are trees: a span has its children in `child_spans`.
 
 mod columns;
 
@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use super::shape::Shape;
 use super::spans::{self, Attributes, Event, Moment, Span};
 use super::wire::{self, Id, Text, null_as_default};
-use super::{ImportError, Piece, Unit};
+use super::{ImportError, Imported, Options, Piece, Unit};
 
 /// Keys of documents that hold spans: of Phoenix and of `MLflow`.
 const LISTS: [&str; 3] = ["spans", "data.spans", "data"];
@@ -46,7 +46,8 @@ fn is_span(shape: &Shape<'_>) -> bool {
     // In OTLP attributes are a list.
     let is_flat = shape.get("attributes").is_none_or(|value| value.get().starts_with('{'));
     // Log records have the same ids, but neither a name nor a start.
-    has_ids && is_flat && shape.has(&["name"]) && timed.iter().any(|key| shape.has(&[key]))
+    let is_named = shape.has(&["name"]) && timed.iter().any(|key| shape.has(&[key]));
+    has_ids && is_flat && (is_named || shape.has(&["span_name", "timestamp"]))
 }
 
 /// The pieces of a value that has rows.
@@ -102,12 +103,17 @@ struct SpanTrace<'a> {
 }
 
 pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
-    // The spans of a trace may be on several pages, and a trace must be complete.
+    refuse_page(text)?;
+    pieces(text, &LISTS, piece)
+}
+
+/// Refuses one page of Phoenix: the spans of a trace may be on several, and a trace must be complete.
+pub(super) fn refuse_page(text: &str) -> Result<(), ImportError> {
     if text.contains(NEXT) && Shape::of(text).is_some_and(|shape| shape.has(&["data", "next_cursor"])) {
         return Err(ImportError::new("it is one page of several: `next_cursor` says that more spans follow")
             .hint("join the spans of all pages: `jq -c '.data[]' page-*.json > spans.jsonl`"));
     }
-    pieces(text, &LISTS, piece)
+    Ok(())
 }
 
 fn piece(text: &str) -> Result<Piece<'_>, ImportError> {
@@ -134,8 +140,12 @@ struct Wire<'a> {
     /// The ids of the parent.
     parent: Option<&'a RawValue>,
     name: Option<Text<'a>>,
+    span_name: Option<Text<'a>>,
     #[serde(alias = "startTime", alias = "start_time_unix_nano", alias = "startTimeUnixNano")]
     start_time: Option<Moment>,
+    /// The start where the name is `span_name`, and how long it took.
+    timestamp: Option<&'a RawValue>,
+    duration: Option<&'a RawValue>,
     #[serde(alias = "endTime", alias = "end_time_unix_nano", alias = "endTimeUnixNano")]
     end_time: Option<Moment>,
     status: Option<&'a RawValue>,
@@ -151,14 +161,23 @@ struct Wire<'a> {
     status_message: Option<Text<'a>>,
     #[serde(default, deserialize_with = "null_as_default")]
     attributes: BTreeMap<Text<'a>, &'a RawValue>,
-    /// The kind of span as `OpenInference` names it. Phoenix stores it outside the attributes.
+    #[serde(default, deserialize_with = "null_as_default")]
+    span_attributes: BTreeMap<Text<'a>, &'a RawValue>,
+    /// The kind of span as `OpenInference` names it, which Phoenix stores outside the attributes, or as OpenTelemetry does.
     span_kind: Option<&'a RawValue>,
     #[serde(default, deserialize_with = "null_as_default")]
     events: Vec<WireEvent<'a>>,
     #[serde(default, deserialize_with = "null_as_default")]
     span_events: Vec<WireEvent<'a>>,
     resource: Option<Resource<'a>>,
+    resource_attributes: Option<BTreeMap<Text<'a>, &'a RawValue>>,
+    #[serde(default, deserialize_with = "null_as_default")]
+    child_spans: Vec<&'a RawValue>,
 }
+
+/// The kinds of `OpenInference`.
+const KINDS: [&str; 10] =
+    ["llm", "tool", "agent", "chain", "retriever", "embedding", "reranker", "guardrail", "evaluator", "prompt"];
 
 #[derive(Deserialize)]
 struct WireEvent<'a> {
@@ -174,18 +193,48 @@ struct Resource<'a> {
     attributes: BTreeMap<Text<'a>, &'a RawValue>,
 }
 
-/// The span of a piece.
-pub(super) fn read(piece: &str) -> Result<Span<'_>, ImportError> {
-    let mut wire: Wire<'_> = wire::piece(piece)?;
+pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<Imported<'static>>, ImportError> {
+    let mut spans = Vec::with_capacity(pieces.len());
+    pieces.iter().try_for_each(|piece| read(piece, &mut spans))?;
+    spans::trace(key, spans, options)
+}
+
+/// Whether a piece has a span of a model, an agent or a tool. One that cannot be read could have.
+pub(super) fn has_agent(piece: &str) -> bool {
+    let mut spans = Vec::new();
+    read(piece, &mut spans).map_or(true, |()| spans::has_agent(&spans))
+}
+
+/// Reads a span and those below it. The parser limits their depth.
+fn read<'a>(piece: &'a str, spans: &mut Vec<Span<'a>>) -> Result<(), ImportError> {
+    let mut wire: Wire<'a> = wire::piece(piece)?;
     if wire.column.is_some() {
         columns::add(piece, &mut wire)?;
     }
-    span(wire)
+    let children = std::mem::take(&mut wire.child_spans);
+    spans.push(span(wire)?);
+    for (at, child) in children.into_iter().enumerate() {
+        read(child.get(), spans).map_err(|error| error.at(format_args!("child_spans[{at}]")))?;
+    }
+    Ok(())
 }
 
 fn span(mut wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
-    if let Some(kind) = wire.span_kind.filter(|kind| kind.get() != "\"UNKNOWN\"") {
+    for (key, value) in std::mem::take(&mut wire.span_attributes) {
+        wire.attributes.entry(key).or_insert(value);
+    }
+    let is_kind = |kind: &&RawValue| {
+        let word = kind.get().trim_matches('"');
+        KINDS.iter().any(|known| known.eq_ignore_ascii_case(word))
+    };
+    if let Some(kind) = wire.span_kind.filter(is_kind) {
         wire.attributes.entry(Text("openinference.span.kind".into())).or_insert(kind);
+    }
+    if wire.start_time.is_none() && wire.span_name.is_some() {
+        wire.start_time = wire::optional(wire.timestamp, |moment| wire::typed(moment.get()), "timestamp")?;
+        let took = wire.duration.and_then(|took| spans::duration(took.get().trim_matches('"')));
+        let end = wire.start_time.zip(took).and_then(|(start, took)| start.0.checked_add(took));
+        wire.end_time = wire.end_time.or(end.map(Moment));
     }
     let status = wire::optional(wire.status, spans::Status::read, "status")?;
     let (status, message) = status.unwrap_or_default();
@@ -207,7 +256,7 @@ fn span(mut wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
     Ok(Span {
         id: wire.span_id.or(wire.context.span_id).or(wire.column).and_then(own_id),
         parent: wire.parent_span_id.or(parent.and_then(|ids| ids.span_id)).and_then(own_id),
-        name: wire.name.map_or(Cow::Borrowed(""), |name| name.0),
+        name: wire.name.or(wire.span_name).map_or(Cow::Borrowed(""), |name| name.0),
         start: wire.start_time.map(|moment| moment.0),
         // A span that is still open has an end of 0.
         end: wire.end_time.map(|moment| moment.0).filter(|end| *end > 0),
@@ -215,6 +264,10 @@ fn span(mut wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
         status_message: message.map(|text| text.0),
         attributes: Attributes::plain(wire.attributes),
         events: events.collect(),
-        resource: wire.resource.map(|resource| Rc::new(Attributes::plain(resource.attributes))),
+        resource: wire
+            .resource
+            .map(|resource| resource.attributes)
+            .or(wire.resource_attributes)
+            .map(|attributes| Rc::new(Attributes::plain(attributes))),
     })
 }

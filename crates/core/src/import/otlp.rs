@@ -1,7 +1,8 @@
 //! Exports of OpenTelemetry in OTLP/JSON: `resourceSpans`, `scopeSpans`, `spans`.
 //!
 //! A line of a file is one export, and the spans of a trace may be in several exports. Spans are grouped by trace, each group
-//! with the resource of its spans. Older exporters and other languages spell some keys differently.
+//! with the resource of its spans. Older exporters and other languages spell some keys differently. Phoenix hands out spans
+//! without their resources, in a list.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,13 +15,36 @@ use super::copy_budget::CopyBudget;
 use super::shape::Shape;
 use super::spans::{self, Attributes, Event, KeyValue, Moment, Span};
 use super::wire::{self, Text, null_as_default};
-use super::{ImportError, Imported, Options, Piece, Unit};
+use super::{ImportError, Imported, Options, Piece, Unit, otel};
+
+/// The key of a page of Phoenix that has its spans.
+const LIST: &str = "data";
 
 const KEYS: [&str; 2] = ["resourceSpans", "resource_spans"];
 
 pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
     let is_list = |key: &&&str| shape.get(key).is_some_and(|value| value.get().starts_with('['));
-    KEYS.iter().find(is_list).map(|key| (Unit::Piece, format!("it has `{key}`").into()))
+    if let Some(key) = KEYS.iter().find(is_list) {
+        return Some((Unit::Piece, format!("it has `{key}`").into()));
+    }
+    let begins_with_span = |list: &Shape<'_>| match list {
+        Shape::List(items) => {
+            items.first().and_then(|first| Shape::of(first.get())).is_some_and(|first| is_span(&first))
+        }
+        _ => false,
+    };
+    let found =
+        is_span(shape) || begins_with_span(shape) || shape.child(LIST).is_some_and(|list| begins_with_span(&list));
+    found.then_some((Unit::Piece, Cow::Borrowed("it is a span with a list of attributes")))
+}
+
+/// Whether a value is a span without the export around it.
+fn is_span(shape: &Shape<'_>) -> bool {
+    let has = |keys: [&str; 2]| keys.iter().any(|key| shape.has(&[key]));
+    shape.get("attributes").is_some_and(|value| value.get().starts_with('['))
+        && has(["traceId", "trace_id"])
+        && has(["spanId", "span_id"])
+        && has(["startTimeUnixNano", "start_time_unix_nano"])
 }
 
 #[derive(Deserialize)]
@@ -58,6 +82,11 @@ struct TraceId<'a> {
 }
 
 pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
+    // Only spans without their export have no such key.
+    if !KEYS.iter().any(|key| text.contains(key)) && Shape::of(text).is_some_and(|shape| sniff(&shape).is_some()) {
+        otel::refuse_page(text)?;
+        return otel::pieces(text, &[LIST], piece);
+    }
     let export: Export<'_> = wire::typed(text)?;
     let budget = CopyBudget::of(text);
     let mut out: Vec<(String, String)> = Vec::new();
@@ -87,6 +116,13 @@ pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
         out[first..].iter_mut().for_each(|(_, group)| group.push_str("]}"));
     }
     Ok(out.into_iter().map(|(key, text)| Piece { key: key.into(), text: text.into() }).collect())
+}
+
+/// A span without its resource.
+fn piece(span: &str) -> Result<Piece<'_>, ImportError> {
+    let id: TraceId<'_> = wire::typed(span)?;
+    let key = spans::id(&id.trace).ok_or_else(|| ImportError::new("traceId is empty"))?;
+    Ok(Piece { key: key.into_owned().into(), text: format!("{{\"spans\":[{span}]}}").into() })
 }
 
 #[derive(Deserialize)]

@@ -29,7 +29,7 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 pub(super) use attributes::{Attributes, KeyValue};
-pub(super) use ids_times::{Moment, Status, id};
+pub(super) use ids_times::{Moment, Status, duration, id};
 
 use super::{ImportError, Imported, Options};
 use crate::json;
@@ -123,7 +123,7 @@ pub(super) fn trace(key: &str, spans: Vec<Span<'_>>, options: &Options) -> Resul
     }
     let calls = Calls::of(&tree, options)?;
     let replies = Replies::of(&tree, &calls)?;
-    let duration_ms = duration(&tree);
+    let duration_ms = whole_duration(&tree);
     let fields = fields(key, &tree)?;
 
     let (model, stop_reason) = (replies.model.clone(), replies.stop_reason);
@@ -144,7 +144,7 @@ pub(super) fn trace(key: &str, spans: Vec<Span<'_>>, options: &Options) -> Resul
 }
 
 /// From the first start to the last end of a model, an agent or a tool.
-fn duration(tree: &Tree<'_>) -> Option<u64> {
+fn whole_duration(tree: &Tree<'_>) -> Option<u64> {
     let mut whole: Option<(u64, u64)> = None;
     for (span, kind) in tree.spans.iter().zip(&tree.kinds) {
         if *kind != Kind::Other {

@@ -196,9 +196,46 @@ fn date(text: &str) -> Option<u64> {
     seconds.checked_mul(1_000_000_000)?.checked_add(nanos)
 }
 
+/// Nanoseconds of a duration such as `PT2M43.5S`; `None` for one with days or longer units.
+pub(in super::super) fn duration(text: &str) -> Option<u64> {
+    let mut rest = text.strip_prefix("PT").filter(|rest| !rest.is_empty())?;
+    let mut sum: u64 = 0;
+    for (unit, seconds) in [('H', 3600), ('M', 60), ('S', 1)] {
+        let Some((number, after)) = rest.split_once(unit) else { continue };
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        let is_number = fraction.bytes().all(|byte| byte.is_ascii_digit());
+        let fraction: u64 =
+            format!("{:0<9}", fraction.get(..9).unwrap_or(fraction)).parse().ok().filter(|_| is_number)?;
+        let nanos = whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(fraction)?;
+        sum = sum.checked_add(nanos.checked_mul(seconds)?)?;
+        rest = after;
+    }
+    rest.is_empty().then_some(sum)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_duration_has_hours_minutes_and_seconds() {
+        for (written, expected) in [
+            ("PT2M43.561397S", Some(163_561_397_000)),
+            ("PT0.000635S", Some(635_000)),
+            ("PT1H0.5S", Some(3_600_500_000_000)),
+            ("PT0S", Some(0)),
+            ("PT", None),
+            ("P1DT1S", None),
+            ("PT1", None),
+            ("PT1S2M", None),
+            ("PT-1S", None),
+            ("PT1.é", None),
+            ("PT99999999999999999999S", None),
+            ("12", None),
+        ] {
+            assert_eq!(duration(written), expected, "{written}");
+        }
+    }
 
     #[test]
     fn ids_are_normalized() {

@@ -24,7 +24,7 @@ fn fixtures() -> Vec<(usize, String)> {
     let mut out = Vec::new();
     for (number, format) in Format::ALL.iter().enumerate() {
         let paths = files(folder().join(format.as_str()));
-        let paths = paths.iter().filter(|path| path.extension().is_some_and(|ext| ext != "out"));
+        let paths = paths.iter().filter(|path| path.extension().is_some_and(|ext| ext == "json" || ext == "jsonl"));
         out.extend(paths.map(|path| (number, fs::read_to_string(path).unwrap())));
     }
     out

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use mcptest_core::diag::Source;
-use mcptest_core::import::{Format, ImportError, Imported, Options, Record, Servers, describe, sniff};
+use mcptest_core::import::{Format, ImportError, Imported, Options, Record, Servers, describe, otlp_json, sniff};
 use mcptest_core::score::{Groups, Merged, Outcome, RecordKey, Scored, Scorer, TraceLine, find, group_of};
 use mcptest_core::suite::{self, Variables};
 use mcptest_core::target::Selection;
@@ -72,6 +72,9 @@ impl Invariants {
     pub(crate) fn check_bytes(&self, bytes: &[u8]) {
         let [format, how, text @ ..] = bytes else { return };
         self.check(usize::from(*format), *how, &String::from_utf8_lossy(text));
+        if let Ok(export) = otlp_json(text, 1 << 20) {
+            self.check(Format::Otlp as usize, *how, &export);
+        }
     }
 
     /// Checks a text. The format is `Format::ALL[format]`, or the one it looks like where there is no such format.

@@ -368,3 +368,31 @@ fn columns_of_a_table_are_attributes() {
     let error = refusal(Format::Otel, &long);
     assert!(error.ends_with("split the record, or remove what is repeated"), "{error}");
 }
+
+#[test]
+fn a_kind_of_opentelemetry_hides_no_vocabulary() {
+    let span = |kind: &str| {
+        json!({
+            "trace_id": "aa", "span_id": "01", "name": "find.tool", "start_time": 1, "end_time": 2, "span_kind": kind,
+            "attributes": { "traceloop.span.kind": "tool", "traceloop.entity.name": "find" },
+        })
+        .to_string()
+    };
+    for kind in ["INTERNAL", "Client", "SPAN_KIND_INTERNAL", "1", "UNKNOWN"] {
+        let text = span(kind);
+        let traces = read(Format::Otel, &text).unwrap();
+        let calls = traces[0].trace.tool_calls.as_ref().unwrap();
+        assert_eq!(calls.iter().map(|call| &*call.name).collect::<Vec<_>>(), ["find"], "{kind}");
+    }
+}
+
+#[test]
+fn a_child_that_cannot_be_read_is_refused_with_its_place() {
+    let tree = json!({
+        "trace_id": "aa", "span_id": "01", "span_name": "run", "timestamp": "2026-01-02T03:04:05Z",
+        "child_spans": [{ "span_id": "02", "span_name": "f", "timestamp": "never" }],
+    });
+    assert_eq!(sniffed(&tree.to_string()), Some((Format::Otel, Unit::Piece)));
+    let message = "child_spans[0]: timestamp: expected a time in nanoseconds or a date, found a string (\"never\")";
+    assert_eq!(refusal(Format::Otel, &tree.to_string()), message);
+}

@@ -1,6 +1,6 @@
 //! Exports of OpenTelemetry.
 
-use mcptest_core::import::{Format, Options};
+use mcptest_core::import::{Format, Options, Unit};
 use mcptest_core::trace::{StopReason, ToolResult};
 use serde_json::{Value, json};
 
@@ -285,4 +285,24 @@ fn a_recorded_reply_counts_even_if_its_span_failed() {
     let trace = read(Format::Otlp, &text).unwrap().remove(0).trace;
     let names: Vec<String> = trace.tool_calls.unwrap().into_iter().map(|call| call.name).collect();
     assert_eq!(names, ["t"]);
+}
+
+#[test]
+fn spans_without_their_export_are_read_alone_and_in_lists_but_not_from_one_page_of_several() {
+    let path = super::folder().join("otlp/phoenix-page.json");
+    let page: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let traces = read(Format::Otlp, &page.to_string()).unwrap().remove(0).trace;
+    let list = page["data"].to_string();
+    assert_eq!(sniffed(&list), Some((Format::Otlp, Unit::Piece)));
+    assert_eq!(read(Format::Otlp, &list).unwrap().remove(0).trace, traces);
+    let span = page["data"][0].to_string();
+    assert_eq!(sniffed(&span), Some((Format::Otlp, Unit::Piece)));
+    assert_eq!(read(Format::Otlp, &span).unwrap()[0].trace.tool_calls, traces.tool_calls);
+
+    let mut first = page.clone();
+    first["next_cursor"] = json!("abc");
+    let message = "it is one page of several: `next_cursor` says that more spans follow / \
+                   join the spans of all pages: `jq -c '.data[]' page-*.json > spans.jsonl`";
+    assert_eq!(refusal(Format::Otlp, &first.to_string()), message);
+    assert_eq!(refusal(Format::Otlp, "{}"), "missing field `resourceSpans`");
 }
