@@ -3,7 +3,8 @@
 //! Nothing is parsed here: values are found by their brackets and passed on as text, many in a [`Batch`], so that they can be
 //! parsed elsewhere and in parallel. The beginning of a source decides how it is read.
 //!
-//! - **Lines**: the first line is one complete value. Then every line is a value, and an error affects only its line.
+//! - **Lines**: the first line is one complete value, or it is broken and the second one is an object. Then every line is a
+//!   value, and an error affects only its line.
 //! - **Document**: anything else. Values follow each other and may span lines. Lists of records, and the lists inside the logs of
 //!   some tools, are not kept in memory as a whole; their elements are the values.
 //! - **Messages**: exports in protobuf, which become JSON here. Nothing else is changed.
@@ -129,7 +130,7 @@ impl<'a, R: Read> Frames<'a, R> {
         let lists_are_values = self.first() != b'[' || !self.is_list_of_records();
         let is_lines = match self.first() {
             b'{' | b'[' => lists_are_values && self.is_line(),
-            _ => self.is_scalar_line(),
+            _ => self.is_scalar_line() || self.is_object_on_second_line(),
         };
         Ok(if is_lines {
             Mode::Lines(Lines::new(self.max_record))
@@ -174,11 +175,11 @@ impl<'a, R: Read> Frames<'a, R> {
                     if self.window.fill() {
                         continue;
                     }
-                    return false;
+                    return self.is_broken_line();
                 }
                 Step::End(_) | Step::List { .. } | Step::More => self.max_record,
             };
-            return memchr(b'\n', &bytes[..seen]).is_none();
+            return memchr(b'\n', &bytes[..seen]).is_none() || self.is_broken_line();
         }
     }
 
@@ -193,12 +194,44 @@ impl<'a, R: Read> Frames<'a, R> {
             match self.window.filled().get(at).copied() {
                 Some(b'\n') => return true,
                 Some(byte) if is_blank(byte) => at += 1,
-                Some(_) => return false,
+                // Another value may follow, but nothing else.
+                Some(byte) => return !matches!(byte, b'{' | b'[') && self.is_broken_line(),
                 None if self.window.fill() => {}
                 None => return matches!(self.window.over(), Some(Ended::Clean)),
             }
         }
         false
+    }
+
+    /// Whether the value at the beginning, which has no end or is followed by something else, is a broken line of several. The
+    /// list of a truncated document has its elements on lines as well.
+    fn is_broken_line(&mut self) -> bool {
+        self.first() == b'{' && self.is_object_on_second_line()
+    }
+
+    /// Whether the second line that is not blank is one complete object, as far as a record may reach.
+    fn is_object_on_second_line(&mut self) -> bool {
+        let (mut start, mut is_first) = (0, true);
+        loop {
+            let bytes = self.window.filled();
+            let end = match memchr(b'\n', &bytes[start..]) {
+                Some(end) => start + end,
+                None if bytes.len() <= self.max_record && self.window.fill() => continue,
+                None => self.window.filled().len(),
+            };
+            if end > self.max_record || end == start && end == self.window.filled().len() {
+                return false;
+            }
+            let line = &self.window.filled()[start..end];
+            let blanks = leading_blanks(line);
+            if !is_first && blanks < line.len() {
+                return line[blanks] == b'{' && serde_json::from_slice::<IgnoredAny>(line).is_ok();
+            }
+            (start, is_first) = (end + 1, false);
+            if start > self.window.filled().len() {
+                return false;
+            }
+        }
     }
 
     /// Whether the elements of the list at the beginning are records: all except messages are.

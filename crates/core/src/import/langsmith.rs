@@ -1,6 +1,7 @@
 //! Runs that `LangSmith` exports: one row per run, with its type, its inputs and its outputs.
 //!
-//! Rows of the API are objects; in files for analysis `inputs` and `outputs` are JSON in a text.
+//! Rows of the API are objects; in files for analysis `inputs` and `outputs` are JSON in a text. Newer rows name their parent
+//! only in `dotted_order`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -37,6 +38,7 @@ struct Row<'a> {
     id: Option<Text<'a>>,
     trace_id: Option<Text<'a>>,
     parent_run_id: Option<Text<'a>>,
+    dotted_order: Option<Text<'a>>,
     run_type: Option<&'a RawValue>,
     name: Option<Text<'a>>,
     start_time: Option<Moment>,
@@ -89,9 +91,10 @@ fn span(row: Row<'_>) -> Span<'_> {
     attributes.extend(fields.into_iter().filter_map(|(key, raw)| Some((Text(key.into()), raw?))));
     let own = |id: Option<Text<'_>>| id.filter(|id| !id.is_empty()).map(|id| Cow::Owned(id.0.into_owned()));
     let error = row.error.filter(|error| !error.is_empty());
+    let above = row.dotted_order.as_deref().and_then(parent).map(|id| Cow::Owned(id.to_owned()));
     Span {
         id: own(row.id),
-        parent: own(row.parent_run_id),
+        parent: own(row.parent_run_id).or(above),
         name: row.name.map_or(Cow::Borrowed(""), |name| name.0),
         start: row.start_time.map(|moment| moment.0),
         end: row.end_time.map(|moment| moment.0),
@@ -100,5 +103,26 @@ fn span(row: Row<'_>) -> Span<'_> {
         attributes: Attributes::plain(attributes),
         events: Vec::new(),
         resource: None,
+    }
+}
+
+/// The id of the parent: `dotted_order` has the start and the id of every run above a run and of the run itself.
+fn parent(dotted_order: &str) -> Option<&str> {
+    let above = dotted_order.rsplit('.').nth(1)?;
+    above.split_once('Z').map(|(_, id)| id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parent;
+
+    #[test]
+    fn the_parent_is_the_run_before_the_last() {
+        let root = "20261118T103626994761Z01a1ee3a-b3f2-73c1-8f6b-354b0522e90e";
+        assert_eq!(parent(root), None);
+        let child = format!("{root}.20261118T103627000000Z01a1ee3a-0000-73c1-8f6b-354b0522e90e");
+        assert_eq!(parent(&child), Some("01a1ee3a-b3f2-73c1-8f6b-354b0522e90e"));
+        assert_eq!(parent(&format!("{child}.x")), Some("01a1ee3a-0000-73c1-8f6b-354b0522e90e"));
+        assert_eq!(parent("a.b"), None);
     }
 }

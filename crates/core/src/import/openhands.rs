@@ -126,6 +126,9 @@ const NO_CALLS: [&str; 10] = [
     "null",
 ];
 
+/// The call with which an agent ends its work and answers.
+const FINISH: &str = "finish";
+
 pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Imported<'a>>, ImportError> {
     let (name, list, events) = if record.text.trim_start().starts_with('[') {
         (None, "", wire::typed(record.text)?)
@@ -134,11 +137,12 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
         let events = record.history.ok_or_else(|| ImportError::new("it has no `history`"))?;
         (record.instance_id.map(|name| name.0), "history", events)
     };
-    let mut run = Run { builder: Builder::new(options), turn: None, asked: BTreeSet::new() };
+    let mut run = Run { builder: Builder::new(options), turn: None, asked: BTreeSet::new(), closing: None };
     for (at, event) in events.iter().enumerate() {
         let place = Place::Element(list, at);
         run.add(event, place).map_err(|error| error.at(place))?;
     }
+    run.close()?;
     let trace = run.builder.finish(None, None);
     Ok(vec![Imported { id: name, group: None, edited: false, fields: record.text.into(), trace }])
 }
@@ -149,9 +153,17 @@ struct Run<'o> {
     turn: Option<(usize, String)>,
     /// Actions without the reply that made them, which observations name as their cause.
     asked: BTreeSet<String>,
+    /// What the agent answers with its last call, `finish`. It is said after that call.
+    closing: Option<String>,
 }
 
 impl Run<'_> {
+    /// Adds the answer in a call of `finish`.
+    fn close(&mut self) -> Result<(), ImportError> {
+        let Some(text) = self.closing.take() else { return Ok(()) };
+        self.say(Message::with_parts(Role::Assistant, vec![Part::Text(text)]), None, Place::Key("finish"))
+    }
+
     fn add(&mut self, event: &Event<'_>, place: Place<'_>) -> Result<(), ImportError> {
         if let Some(kind) = event.kind.as_deref() {
             return self.add_named(event, kind, place);
@@ -191,6 +203,8 @@ impl Run<'_> {
                 message.parts.push(Part::Call(Call { id: own, name, ..Call::default() }));
             }
             message.model = reply.and_then(|reply| reply.model.as_deref()).map(str::to_owned);
+            let answer = event.args.as_ref().and_then(|args| args.final_thought.as_deref());
+            self.closing = answer.filter(|text| action == FINISH && !text.is_empty()).map(str::to_owned);
             return self.say(message, key, place);
         }
         let args = event.args.as_ref();
@@ -199,6 +213,7 @@ impl Run<'_> {
         let texts = said.filter(|text| !text.is_empty()).map(|text| Part::Text(text.to_owned())).into_iter();
         match (event.source.as_deref(), action) {
             (Some("user"), "message") => {
+                self.close()?;
                 self.builder.add(Message::with_parts(Role::User, texts.collect()), &place).map(|_| ())
             }
             (Some("agent"), "message" | "finish" | "reject" | "think") => {
@@ -223,7 +238,10 @@ impl Run<'_> {
                 let Some(raw) = event.llm_message else { return Err(ImportError::new("it has no `llm_message`")) };
                 match openai_chat::message(raw.get(), Place::Key("llm_message"))? {
                     Some(message) if message.role == Role::Assistant => self.say(message, None, place),
-                    Some(message) => self.builder.add(message, &place).map(|_| ()),
+                    Some(message) => {
+                        self.close()?;
+                        self.builder.add(message, &place).map(|_| ())
+                    }
                     None => Ok(()),
                 }
             }
@@ -233,6 +251,8 @@ impl Run<'_> {
                 let name = name.ok_or_else(|| ImportError::new("it is a call and has no `tool_name`"))?.to_owned();
                 let args = wire::optional(call.and_then(|call| call.arguments), wire::arguments, "arguments")?;
                 let id = call_id.or_else(|| id(call?.id.as_deref()));
+                let answer = args.as_ref().filter(|_| name == FINISH).and_then(|args| args.get("message")?.as_str());
+                self.closing = answer.filter(|text| !text.is_empty()).map(str::to_owned);
                 let thought = event.thought.and_then(|raw| wire::part::<Vec<Said<'_>>>(raw).ok());
                 let texts = thought.into_iter().flatten().filter_map(|said| said.text.map(|text| text.0.into_owned()));
                 let mut parts: Vec<Part> = texts.filter(|text| !text.is_empty()).map(Part::Text).collect();

@@ -101,6 +101,19 @@ mod lines {
     }
 
     #[test]
+    fn a_broken_first_line_is_the_only_one_that_is_lost() {
+        check("{\"a\": [1\n{}\n", &["0: {\"a\": [1", "9: {}"]);
+        check("{\"a\": \"b\n\n {}", &["0: {\"a\": \"b", "11: {}"]);
+        check("{}}\n{}\n", &["0: {}}", "4: {}"]);
+        check("{},\r\n{}\n", &["0: {},", "5: {}"]);
+        check("started\n{}\n[]\n", &["0: started", "8: {}", "11: []"]);
+        // What could be a document is one.
+        check("{} {}\n{}\n", &["0: {}", "3: {}", "6: {}"]);
+        check("{\n{}\n}\n", &["0: {\n{}\n}"]);
+        check("{\"a\":\n{}}", &["0: {\"a\":\n{}}"]);
+    }
+
+    #[test]
     fn a_line_that_is_not_utf8_is_the_only_one_that_is_lost() {
         let broken = format!("9! {NO_UTF8}");
         check(b"{}\n{}\n{\"a\xff\":\xfe}\n\n{}\n", &["0: {}", "3: {}", &broken, "16: {}"]);
@@ -359,7 +372,7 @@ mod documents {
         check("{}\n 1", &["0: {}", "4: 1"]);
         check("{\n} 1 {}", &["0: {\n}", &format!("4! {}", found("`1`"))]);
         check("1 2\n", &[&format!("0! {}", found("`1`"))]);
-        check(" hello\n{}\n", &[&format!("1! {}", found("`h`"))]);
+        check(" hello\n[]\n", &[&format!("1! {}", found("`h`"))]);
         check("\"a\n\"", &[&format!("0! {}", found("`\"`"))]);
     }
 

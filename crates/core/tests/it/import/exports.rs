@@ -1,7 +1,7 @@
 //! Formats of frameworks and platforms: their fixtures, how they are recognized, and what is refused.
 
 use mcptest_core::import::{Format, Unit, hint_for_unknown, sniff};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{check_fixtures, read, refusal, sniffed};
 
@@ -214,4 +214,44 @@ fn known_shapes_that_are_not_read_have_a_hint() {
             "{text}: {hint:?}"
         );
     }
+}
+
+#[test]
+fn the_answer_in_a_call_of_finish_is_the_closing_message() {
+    let event = |kind: &str, source: &str, more: &Value| {
+        let mut event = json!({ "id": kind, "timestamp": "2026-01-02T03:04:05", "source": source, "kind": kind });
+        event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        event
+    };
+    let said = |text: &str| json!({ "llm_message": { "role": "user", "content": text } });
+    let call = |text: &str| {
+        let arguments = json!({ "message": text }).to_string();
+        let call = json!({ "id": text, "name": "finish", "arguments": arguments });
+        json!({ "tool_name": "finish", "tool_call_id": text, "tool_call": call, "llm_response_id": text, "thought": [] })
+    };
+    let answered = |id: &str| json!({ "tool_name": "finish", "tool_call_id": id, "observation": { "content": [] } });
+    let events = json!([
+        event("MessageEvent", "user", &said("Delete it.")),
+        event("ActionEvent", "agent", &call("I deleted it.")),
+        event("ObservationEvent", "environment", &answered("I deleted it.")),
+        event("MessageEvent", "user", &said("And now?")),
+        event("ActionEvent", "agent", &call("Nothing to do.")),
+        event("ObservationEvent", "environment", &answered("Nothing to do.")),
+    ])
+    .to_string();
+    let trace = read(Format::Openhands, &events).unwrap().remove(0).trace;
+    assert_eq!(trace.final_response.as_deref(), Some("Nothing to do."));
+    let turns: Vec<Option<String>> = trace.conversation.turns.unwrap().into_iter().map(|turn| turn.content).collect();
+    let text = |text: &str| Some(text.to_owned());
+    let expected = [
+        text("Delete it."),
+        None,
+        text(""),
+        text("I deleted it."),
+        text("And now?"),
+        None,
+        text(""),
+        text("Nothing to do."),
+    ];
+    assert_eq!(turns, expected);
 }
