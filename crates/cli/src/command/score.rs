@@ -272,7 +272,7 @@ fn score(
     broken_out = broken_out.or(listed.err());
     complaints.finish(err);
     let code = finish(typed, &summary, groups.is_empty(), complaints.count(), err);
-    let mut code = code.max(met.finish(scorer, typed.gates.as_deref(), err));
+    let mut code = code.max(met.finish(scorer, typed.gates.as_deref(), complaints.count(), err));
     if let Some(reporters) = reporters {
         for unwritten in reporters.finish(&report, None) {
             err.complain(unwritten);

@@ -368,8 +368,12 @@ fn every_consumer_call_needs_its_own_provenance() {
 fn missing_evidence_leaves_the_edge_unknown() {
     let args = json!({ "v": "X9" });
     let open = "`v` of tool_calls[1] (X9) may come from tool_calls[0], whose result was not recorded";
-    for result in [json!(null), json!({}), json!({ "is_error": false }), json!({ "structured_content": "X9" })] {
+    for result in [json!(null), json!({}), json!({ "is_error": false })] {
         assert_eq!(state("v", &flow(result, args.clone())), EdgeState::Unknown(open.into()));
+    }
+    let unsaid = open.replace("result", "status");
+    for result in [json!({ "structured_content": "X9" }), json!({ "content": [{ "type": "text", "text": "X9" }] })] {
+        assert_eq!(state("v", &flow(result, args.clone())), EdgeState::Unknown(unsaid.clone()));
     }
     let no_args = read(json!({
         "tool_calls": [{ "name": "p" }, { "name": "c" }],

@@ -571,7 +571,7 @@ fn missing_evidence_that_could_decide_is_unassessable() {
                     mode,
                     json!([{ "name": "a", "status": status }]),
                     json!({ "tool_calls": [{ "name": "a" }], "tool_results": results }),
-                    "tool_calls[0] (a) may match calls[0], but its result was not recorded",
+                    "tool_calls[0] (a) may match calls[0], but whether it failed was not recorded",
                 );
             }
         }

@@ -25,8 +25,8 @@ impl MatchedTasks {
         self.met.extend(tasks);
     }
 
-    /// Reports tasks that no record belongs to, and records without a task. Returns the exit code.
-    pub(super) fn finish(&self, scorer: &Scorer, gates: Option<&Path>, err: &mut Stream<'_>) -> u8 {
+    /// Reports tasks that no record belongs to, and records without a task. `unread` records had errors. Returns the exit code.
+    pub(super) fn finish(&self, scorer: &Scorer, gates: Option<&Path>, unread: usize, err: &mut Stream<'_>) -> u8 {
         if self.without > 0 && !scorer.tasks().is_empty() {
             let verb = if self.without == 1 { "belongs" } else { "belong" };
             err.complain(format!("note: {} {verb} to no task", many(self.without, "trace")));
@@ -39,7 +39,9 @@ impl MatchedTasks {
             }
             count += 1;
             if count <= MAX_LISTED {
-                let message = format!("no record belongs to this task: {}", task.about);
+                // A record that could not be read or evaluated may belong to it.
+                let record = if unread == 0 { "record" } else { "record without an error" };
+                let message = format!("no {record} belongs to this task: {}", task.about);
                 let hint = "correct its `when:`, or write `optional: true`";
                 let place = format!("{file}:{}", task.line);
                 err.complain(Failure::error(place, message).code(Code::UnmetTask).hint(hint));

@@ -92,7 +92,7 @@ impl Fits {
             return String::new();
         };
         let missing = rules[rule].missing(&seen[call]);
-        format!("tool_calls[{call}] ({}) may match calls[{rule}], but its {missing} not recorded", seen[call].name)
+        format!("tool_calls[{call}] ({}) may match calls[{rule}], but {missing} not recorded", seen[call].name)
     }
 
     /// The turns in which calls may come in any order, if they are known with at least this certainty.

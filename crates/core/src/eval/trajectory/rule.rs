@@ -225,14 +225,14 @@ impl Rule {
         }
     }
 
-    /// Which part of a call that may fit was not recorded, with its verb.
+    /// What was not recorded of a call that may fit, with its verb.
     pub(super) fn missing(&self, seen: &RecordedCall<'_>) -> &'static str {
         if self.server_fit(seen) == Fit::Unknown {
-            "server was"
+            "its server was"
         } else if self.status_fit(seen) == Fit::Unknown {
-            "result was"
+            "whether it failed was"
         } else {
-            "args were"
+            "its args were"
         }
     }
 }

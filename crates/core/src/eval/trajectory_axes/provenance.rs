@@ -72,7 +72,9 @@ pub(super) fn check(
         match returned.unrecorded.before(*consumer, calls) {
             Before::Surely(call) | Before::Perhaps(call) => {
                 unknown.get_or_insert_with(|| {
-                    format!("`{via}` of tool_calls[{consumer}] ({value}) may come from tool_calls[{call}], whose result was not recorded")
+                    // A result without a status may be that of a failed call.
+                    let lacks = if trace.result(call).is_some_and(shows) { "status" } else { "result" };
+                    format!("`{via}` of tool_calls[{consumer}] ({value}) may come from tool_calls[{call}], whose {lacks} was not recorded")
                 });
             }
             Before::No => {
@@ -136,6 +138,11 @@ fn each_leaf(value: &Value, found: &mut impl FnMut(&Value)) {
     }
 }
 
+/// Whether it was recorded what a call returned.
+fn shows(result: &ToolResult) -> bool {
+    result.content.is_some() || result.structured_content.is_some()
+}
+
 /// Which of the wanted values the producers' results contain.
 struct Returned<'a> {
     /// The wanted values, sorted, each once.
@@ -193,8 +200,7 @@ impl<'a> Returned<'a> {
             if failed == Some(true) {
                 continue;
             }
-            let shows = |result: &&ToolResult| result.content.is_some() || result.structured_content.is_some();
-            let Some(result) = result.filter(|_| failed.is_some()).filter(shows) else {
+            let Some(result) = result.filter(|result| failed.is_some() && shows(result)) else {
                 let Earliest { timed, untimed } = &mut self.unrecorded;
                 if is_timed { timed } else { untimed }.get_or_insert(producer);
                 continue;

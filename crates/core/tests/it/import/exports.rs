@@ -243,15 +243,7 @@ fn the_answer_in_a_call_of_finish_is_the_closing_message() {
     assert_eq!(trace.final_response.as_deref(), Some("Nothing to do."));
     let turns: Vec<Option<String>> = trace.conversation.turns.unwrap().into_iter().map(|turn| turn.content).collect();
     let text = |text: &str| Some(text.to_owned());
-    let expected = [
-        text("Delete it."),
-        None,
-        text(""),
-        text("I deleted it."),
-        text("And now?"),
-        None,
-        text(""),
-        text("Nothing to do."),
-    ];
+    let expected =
+        [text("Delete it."), None, None, text("I deleted it."), text("And now?"), None, None, text("Nothing to do.")];
     assert_eq!(turns, expected);
 }
