@@ -34,6 +34,16 @@ pub struct Seal {
     pub edited: bool,
 }
 
+/// The note about recordings in the oldest version; `None` if there are none.
+pub fn note_on_oldest(count: usize) -> Option<String> {
+    let what = match count {
+        0 => return None,
+        1 => "1 recording is".to_owned(),
+        count => format!("{count} recordings are"),
+    };
+    Some(format!("{what} in format version {OLDEST}, which does not detect edits; `--record` writes version {VERSION}"))
+}
+
 /// Server and name of every tool that is marked with `readOnlyHint` in the catalog of a recording, its `observed`.
 pub fn read_only_tools(observed: &Value) -> BTreeSet<(String, String)> {
     let mut out = BTreeSet::new();

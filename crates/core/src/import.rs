@@ -55,6 +55,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::cassette::{OLDEST, Seal};
 use crate::diag::{Code, Failure};
 use crate::json::{self, JsonError};
 use crate::ledger::Interface;
@@ -196,8 +197,8 @@ pub struct Imported<'a> {
     pub id: Option<String>,
     /// The group it belongs to; only envelopes have one.
     pub group: Option<String>,
-    /// It comes from a cassette that was edited after it was recorded.
-    pub edited: bool,
+    /// What the cassette it comes from says of itself; `None` for anything else.
+    pub seal: Option<Seal>,
     /// The JSON in which paths such as that of `--group-by` are looked up: the record itself, or for a trace in pieces an
     /// object with what all pieces share.
     pub fields: Cow<'a, str>,
@@ -206,6 +207,16 @@ pub struct Imported<'a> {
 }
 
 impl Imported<'_> {
+    /// Whether it comes from a cassette that was edited after it was recorded.
+    pub fn is_edited(&self) -> bool {
+        self.seal.is_some_and(|seal| seal.edited)
+    }
+
+    /// Whether it comes from a cassette in which an edit would go unnoticed.
+    pub fn is_of_oldest_version(&self) -> bool {
+        self.seal.is_some_and(|seal| seal.version == OLDEST)
+    }
+
     /// The same trace, marked as one that may lack pieces: no gate decides on it.
     #[must_use]
     pub fn incomplete(mut self) -> Self {

@@ -17,6 +17,7 @@ use std::sync::atomic::AtomicU64;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mcptest_core::Target;
+use mcptest_core::cassette::note_on_oldest;
 use mcptest_core::diag::{self, Code, Failure, Severity};
 use mcptest_core::event::Event;
 use mcptest_core::import::{Options, Servers};
@@ -236,6 +237,7 @@ fn score(
                 summary.trace(verdict);
             }
             met.add(scored.tasks.as_deref());
+            summary.old += usize::from(scored.is_old);
             if let Some(row) = scored.row {
                 let is_first = shown.replace(Arc::clone(&source)).is_none_or(|last| last != source);
                 number = if is_first { 0 } else { number + 1 };
@@ -303,6 +305,9 @@ fn finish(typed: &Score, summary: &Summary, has_no_groups: bool, faults: usize, 
     }
     for note in notes(typed, has_no_groups, !summary.is_empty() && faults == 0) {
         err.complain(note);
+    }
+    if let Some(note) = note_on_oldest(summary.old) {
+        err.complain(format!("note: {note}"));
     }
     match faults {
         0 if summary.is_empty() => {

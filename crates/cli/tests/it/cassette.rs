@@ -674,6 +674,10 @@ fn a_cassette_of_the_first_version_replays_with_a_note() {
                 1 test, 2 runs: 1 passed\n";
     here.check(&["run", "t/s.yml"], 0, reported, WARNING);
     let at = "t/cassettes/s/cancels/demo";
+    let noted = "2 traces: 2 not judged\n\
+                 note: metrics only; --gates FILE adds verdicts, with gates such as `narrative: {}` (`mcptest explain narrative`)\n\
+                 note: 2 recordings are in format version 1, which does not detect edits; `--record` writes version 2\n";
+    here.check(&["score", at, "--output", "none"], 0, "", noted);
     let old = "format version 1 does not detect edits";
     let listed =
         format!("t/s.yml\n  old      {at}/1.json: {old}\n  old      {at}/2.json: {old}\n\n2 cassettes: 2 old\n");

@@ -95,7 +95,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
                 }
                 let id = case.eval_id.as_ref().map(|id| id.0.clone());
                 let fields = serde_json::json!({ "eval_id": id }).to_string().into();
-                Ok(Imported { id, group: None, edited: false, fields, trace: builder.finish(None, None) })
+                Ok(Imported { id, group: None, seal: None, fields, trace: builder.finish(None, None) })
             })
             .collect();
     }
@@ -107,7 +107,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
     }
     let trace = builder.finish(None, None);
     let id = session.id.map(|id| id.0);
-    Ok(vec![Imported { id, group: None, edited: false, fields: record.text.into(), trace }])
+    Ok(vec![Imported { id, group: None, seal: None, fields: record.text.into(), trace }])
 }
 
 impl Event<'_> {

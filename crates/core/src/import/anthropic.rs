@@ -152,13 +152,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
         model = body.model.and_then(wire::name);
         id = body.id.and_then(wire::name);
     }
-    Ok(vec![Imported {
-        id,
-        group: None,
-        edited: false,
-        fields: record.text.into(),
-        trace: builder.finish(model, None),
-    }])
+    Ok(vec![Imported { id, group: None, seal: None, fields: record.text.into(), trace: builder.finish(model, None) }])
 }
 
 impl<'a> Body<'a> {

@@ -136,7 +136,7 @@ fn add<'a>(
     };
     let model = trajectory.agent.as_ref().and_then(|agent| agent.model_name.as_deref()).map(str::to_owned);
     let trace = builder.finish(model, None);
-    out.push(Imported { id: id.clone(), group: None, edited: false, fields: text.into(), trace });
+    out.push(Imported { id: id.clone(), group: None, seal: None, fields: text.into(), trace });
     for (at, inner) in trajectory.subagent_trajectories.iter().enumerate() {
         add(inner.get(), id.as_deref(), options, out)
             .map_err(|error| error.at(format_args!("subagent_trajectories[{at}]")))?;

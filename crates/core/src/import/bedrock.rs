@@ -171,7 +171,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
         model = model_id.map(|model| model.0.into_owned());
     }
     let trace = builder.finish(model, None);
-    Ok(vec![Imported { id, group: None, edited: false, fields: record.text.into(), trace }])
+    Ok(vec![Imported { id, group: None, seal: None, fields: record.text.into(), trace }])
 }
 
 /// What one message says.

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::shape::Shape;
 use super::wire::Text;
 use super::{ImportError, Imported, Record, Unit, wire};
-use crate::cassette::{Seal, Unreadable, check, read_only_tools};
+use crate::cassette::{Unreadable, check, read_only_tools};
 use crate::json;
 use crate::report::row_name;
 use crate::trace::Envelope;
@@ -37,7 +37,7 @@ pub(super) fn read(record: Record<'_>) -> Result<Vec<Imported<'_>>, ImportError>
     // The digest also covers keys that are not read here, so the whole record is read once more.
     let whole = json::parse(record.text).map_err(|error| ImportError::new(error.to_string()))?;
     let Value::Object(whole) = whole else { return Err(ImportError::new("it is not an object")) };
-    let Seal { edited, .. } = check(&whole, &trace).map_err(|why| {
+    let seal = check(&whole, &trace).map_err(|why| {
         let hint = match why {
             Unreadable::Edited => "restore the file or record it again; `mcptest cassette accept` keeps an edit",
             _ => "restore the file, or record it again",
@@ -46,5 +46,5 @@ pub(super) fn read(record: Record<'_>) -> Result<Vec<Imported<'_>>, ImportError>
     })?;
     trace.read_only = whole.get("observed").map_or_else(BTreeSet::new, read_only_tools);
     let id = test.map(|test| row_name(&test, model.as_deref(), run, None));
-    Ok(vec![Imported { id, group: None, edited, fields: record.text.into(), trace }])
+    Ok(vec![Imported { id, group: None, seal: Some(seal), fields: record.text.into(), trace }])
 }

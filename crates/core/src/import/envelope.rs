@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::shape::Shape;
 use super::{ImportError, Imported, Record, Unit, cassette, wire};
+use crate::cassette::{Seal, VERSION};
 use crate::trace::{Envelope, Trace};
 
 /// Keys under which other formats keep a conversation: next to the keys of an envelope the calls would be there twice.
@@ -47,7 +48,8 @@ pub(super) fn read(record: Record<'_>) -> Result<Vec<Imported<'_>>, ImportError>
     if envelope.trace.is_some() && wire::typed::<Sealed>(record.text)?.mcptest.is_some() {
         return cassette::read(record);
     }
-    let (id, group, edited) = (envelope.id.take(), envelope.group.take(), envelope.edited);
+    let (id, group) = (envelope.id.take(), envelope.group.take());
+    let seal = envelope.edited.then_some(Seal { version: VERSION, edited: true });
     let tools = std::mem::take(&mut envelope.read_only_tools);
     let mut trace = envelope.trace()?;
     if trace == Trace::default() {
@@ -56,7 +58,7 @@ pub(super) fn read(record: Record<'_>) -> Result<Vec<Imported<'_>>, ImportError>
     }
     let each = |(server, tools): (String, Vec<String>)| tools.into_iter().map(move |tool| (server.clone(), tool));
     trace.read_only = tools.into_iter().flat_map(each).collect();
-    Ok(vec![Imported { id, group, edited, fields: record.text.into(), trace }])
+    Ok(vec![Imported { id, group, seal, fields: record.text.into(), trace }])
 }
 
 impl Imported<'_> {
@@ -69,7 +71,7 @@ impl Imported<'_> {
                 map.insert(key.to_owned(), word.as_str().into());
             }
         }
-        if self.edited {
+        if self.is_edited() {
             map.insert("edited".to_owned(), true.into());
         }
         let mut tools: BTreeMap<&str, Vec<&str>> = BTreeMap::new();

@@ -170,7 +170,7 @@ fn sample<'a>(text: &'a str, eval: Option<&Eval<'_>>, options: &Options) -> Resu
     let mut trace = builder.finish(model, sample.total_time.and_then(wire::milliseconds));
     // An empty list means that the conversation was not kept.
     trace.conversation.turns = trace.conversation.turns.filter(|_| is_kept);
-    Ok(Imported { id, group: None, edited: false, fields: text.into(), trace })
+    Ok(Imported { id, group: None, seal: None, fields: text.into(), trace })
 }
 
 /// Whether a reply makes a call that the conversation does not have.

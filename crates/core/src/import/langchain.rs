@@ -110,7 +110,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
         check_runs(around.child_runs.as_deref().unwrap_or_default(), &builder, options)?;
         id = name(&around);
     }
-    Ok(vec![Imported { id, group: None, edited: false, fields: record.text.into(), trace: builder.finish(None, None) }])
+    Ok(vec![Imported { id, group: None, seal: None, fields: record.text.into(), trace: builder.finish(None, None) }])
 }
 
 /// What one message says; `None` for a system prompt.

@@ -153,6 +153,6 @@ impl Session {
         let id = number.map(|number| number.to_string());
         let fields = serde_json::json!({ "session": number, "server": self.server }).to_string();
         let trace = Trace { tool_calls: Some(self.calls), tool_results: Some(self.results), ..Trace::default() };
-        Imported { id, group: None, edited: false, fields: fields.into(), trace }
+        Imported { id, group: None, seal: None, fields: fields.into(), trace }
     }
 }

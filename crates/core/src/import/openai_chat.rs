@@ -136,13 +136,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
     } else {
         logged(&mut builder, wire::typed(record.text)?, record.text)?
     };
-    Ok(vec![Imported {
-        id,
-        group: None,
-        edited: false,
-        fields: record.text.into(),
-        trace: builder.finish(model, None),
-    }])
+    Ok(vec![Imported { id, group: None, seal: None, fields: record.text.into(), trace: builder.finish(model, None) }])
 }
 
 /// Adds the conversation of a record that is an object. Returns its name and its model.

@@ -99,7 +99,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
     };
     exchange.builder.stop = if exchange.is_refused { Some(StopReason::Refused) } else { stop };
     let trace = exchange.builder.finish(model, None);
-    Ok(vec![Imported { id, group: None, edited: false, fields: record.text.into(), trace }])
+    Ok(vec![Imported { id, group: None, seal: None, fields: record.text.into(), trace }])
 }
 
 /// Keys that may repeat an exchange.

@@ -144,7 +144,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
     }
     run.close()?;
     let trace = run.builder.finish(None, None);
-    Ok(vec![Imported { id: name, group: None, edited: false, fields: record.text.into(), trace }])
+    Ok(vec![Imported { id: name, group: None, seal: None, fields: record.text.into(), trace }])
 }
 
 struct Run<'o> {

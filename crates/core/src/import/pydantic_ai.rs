@@ -100,7 +100,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
         builder.add(message, &place)?;
     }
     let trace = builder.finish(None, None);
-    Ok(vec![Imported { id: None, group: None, edited: false, fields: record.text.into(), trace }])
+    Ok(vec![Imported { id: None, group: None, seal: None, fields: record.text.into(), trace }])
 }
 
 impl ModelMessage<'_> {

@@ -140,7 +140,7 @@ pub(super) fn trace(key: &str, spans: Vec<Span<'_>>, options: &Options) -> Resul
         conversation: Conversation { duration_ms, model, stop_reason, tokens, turns },
         ..Trace::default()
     };
-    Ok(vec![Imported { id: Some(key.to_owned()), group: None, edited: false, fields: fields.into(), trace }])
+    Ok(vec![Imported { id: Some(key.to_owned()), group: None, seal: None, fields: fields.into(), trace }])
 }
 
 /// From the first start to the last end of a model, an agent or a tool.

@@ -122,7 +122,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
         _ => None,
     };
     let trace = builder.finish(None, None);
-    Ok(vec![Imported { id: None, group: None, edited: false, fields: record.text.into(), trace }])
+    Ok(vec![Imported { id: None, group: None, seal: None, fields: record.text.into(), trace }])
 }
 
 impl Entry<'_> {

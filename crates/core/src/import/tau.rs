@@ -159,7 +159,7 @@ impl<'a> Run<'a> {
                     .hint("a run of tau-bench has `traj`, one of tau2 `messages`, a document of tau2 `simulations`"));
             }
         };
-        Ok(Imported { id: name, group: None, edited: false, fields: text.into(), trace })
+        Ok(Imported { id: name, group: None, seal: None, fields: text.into(), trace })
     }
 }
 

@@ -137,7 +137,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
             builder.add(message, &place)?;
         }
     }
-    Ok(vec![Imported { id, group: None, edited: false, fields: record.text.into(), trace: builder.finish(None, None) }])
+    Ok(vec![Imported { id, group: None, seal: None, fields: record.text.into(), trace: builder.finish(None, None) }])
 }
 
 impl SdkMessage<'_> {

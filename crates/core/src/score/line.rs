@@ -45,7 +45,7 @@ impl<'a> TraceLine<'a> {
             id: one.id.as_deref(),
             group,
             tasks: tasks.as_deref(),
-            edited: one.edited,
+            edited: one.is_edited(),
             verdict: *verdict,
             metrics: all_metrics(gates.chain(session)),
             failures: failures.iter().map(|(gate, failure)| LineFailure::new(gate, failure)).collect(),

@@ -25,7 +25,7 @@ fn run(calls: &[(&str, u64)]) -> Trace {
 fn grouped(scorer: &Scorer, runs: Vec<Trace>) -> Groups {
     let mut groups = Groups::default();
     for trace in runs {
-        let imported = Imported { id: None, group: Some("g".to_owned()), edited: false, fields: "{}".into(), trace };
+        let imported = Imported { id: None, group: Some("g".to_owned()), seal: None, fields: "{}".into(), trace };
         groups.add("g", scorer.score(&imported, Some("g"), "-").unwrap().run.unwrap());
     }
     groups
@@ -81,7 +81,7 @@ fn lines_put_gates_that_share_a_prefix_into_one_object() {
     )
     .unwrap();
     let trace = run(&[("search", 1)]);
-    let imported = Imported { id: Some("i".to_owned()), group: None, edited: false, fields: "{}".into(), trace };
+    let imported = Imported { id: Some("i".to_owned()), group: None, seal: None, fields: "{}".into(), trace };
     let found = scorer.score(&imported, None, "-").unwrap();
     let line = serde_json::to_value(TraceLine::new(&imported, None, &found, None)).unwrap();
     assert_eq!(

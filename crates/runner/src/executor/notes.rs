@@ -1,9 +1,9 @@
 //! What is noted at the end of a run of many tests: recordings that were edited or are old, and runs that were saved.
 
+use mcptest_core::cassette::note_on_oldest;
 use mcptest_core::eval::GateKind;
 use mcptest_core::report::{Family, Row, RowVerdict};
 
-use crate::cassette::{OLDEST, VERSION};
 use crate::plan::Planned;
 
 /// Notes about all runs that are not verdicts.
@@ -45,12 +45,7 @@ impl RunNotes {
             let what = count(self.edited, "was", "were");
             out.push(format!("{what} edited after recording and accepted with `mcptest cassette accept`"));
         }
-        if self.old > 0 {
-            let what = count(self.old, "is", "are");
-            out.push(format!(
-                "{what} in format version {OLDEST}, which does not detect edits; `--record` writes version {VERSION}"
-            ));
-        }
+        out.extend(note_on_oldest(self.old));
         out
     }
 }

@@ -33,6 +33,8 @@ pub(super) struct ScoredBatch {
 pub(super) struct ScoredTrace {
     pub(super) verdict: LineKind,
     pub(super) run: Option<(String, Run)>,
+    /// It comes from a cassette in which an edit would go unnoticed.
+    pub(super) is_old: bool,
     pub(super) row: Option<Box<Row>>,
     /// Places of its tasks in the gates file; none if the file has no tasks.
     pub(super) tasks: Option<Vec<u32>>,
@@ -78,13 +80,14 @@ impl ScoredBatch {
                     out.line(&TraceLine::new(&one, group.as_deref(), &result, scorer.trace_rules()));
                 }
                 let run = result.run.take();
+                let is_old = one.is_of_oldest_version();
                 let row = wants.rows.then(|| {
                     let trace = std::mem::take(&mut one.trace);
                     rows::trace(&one, trace, &result)
                 });
                 let run = group.zip(run);
                 let (verdict, tasks) = (LineKind::Trace(result.verdict), result.tasks.take());
-                out.traces.push(ScoredTrace { verdict, run, row, tasks });
+                out.traces.push(ScoredTrace { verdict, run, is_old, row, tasks });
             }
             Err(fault) => {
                 if wants.lines {
@@ -94,6 +97,7 @@ impl ScoredBatch {
                     out.traces.push(ScoredTrace {
                         verdict: LineKind::Unread,
                         run: None,
+                        is_old: false,
                         row: Some(rows::fault(&fault)),
                         tasks: None,
                     });

@@ -12,7 +12,7 @@ use crate::corpus::{RecordError, place_of};
 /// The row of a trace, without a name if its format has none.
 pub(super) fn trace(one: &Imported<'_>, trace: Trace, scored: &Scored) -> Box<Row> {
     let mut row = Box::new(Row::named(one.id.as_deref().unwrap_or_default()));
-    row.edited = one.edited;
+    row.edited = one.is_edited();
     row.model = trace.conversation.model.clone().unwrap_or_default();
     row.verdict = scored.verdict.unwrap_or(RowVerdict::Unjudged);
     row.duration_ms = trace.conversation.duration_ms;

@@ -29,6 +29,8 @@ pub(super) struct Summary {
     /// Pass^k for k from 1.
     pass_hat: [Mean; MOST_K],
     notes: usize,
+    /// Traces of cassettes in which an edit would go unnoticed.
+    pub(super) old: usize,
 }
 
 fn counted(totals: &Totals, what: &str) -> String {

@@ -251,7 +251,7 @@ impl<'a, 'o> Chain<'a, 'o> {
             trace = Trace { tool_calls: None, tool_results: None, final_response: end.text, ..trace };
             trace.conversation.turns = None;
         }
-        Imported { id, group: None, edited: false, fields: Cow::Owned(fields), trace }
+        Imported { id, group: None, seal: None, fields: Cow::Owned(fields), trace }
     }
 }
 

@@ -147,7 +147,7 @@ impl Thread<'_> {
         trace.conversation.turns = None;
         trace.tool_calls.iter_mut().flatten().for_each(|call| call.turn = None);
         let fields = json!({ "thread_id": self.id }).to_string();
-        Ok(Imported { id: self.id, group: None, edited: false, fields: fields.into(), trace })
+        Ok(Imported { id: self.id, group: None, seal: None, fields: fields.into(), trace })
     }
 }
 

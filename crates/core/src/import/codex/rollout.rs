@@ -288,7 +288,7 @@ impl<'o> Session<'o> {
         self.builder.stop = self.stop;
         let trace = self.builder.finish(self.model, self.duration_ms);
         let fields = json!({ "cwd": self.cwd, "id": self.id }).to_string();
-        Ok(Imported { id: self.id, group: None, edited: false, fields: fields.into(), trace })
+        Ok(Imported { id: self.id, group: None, seal: None, fields: fields.into(), trace })
     }
 }
 

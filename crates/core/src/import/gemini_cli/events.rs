@@ -149,7 +149,7 @@ impl Session<'_> {
         self.builder.stop = self.stop;
         let trace = self.builder.finish(self.model, self.duration_ms);
         let fields = json!({ "session_id": self.id }).to_string();
-        Ok(Imported { id: self.id, group: None, edited: false, fields: fields.into(), trace })
+        Ok(Imported { id: self.id, group: None, seal: None, fields: fields.into(), trace })
     }
 }
 

@@ -126,7 +126,7 @@ impl<'a> Session<'a> {
         }
         let trace = builder.finish(None, None);
         let fields = json!({ "sessionId": self.id }).to_string();
-        Ok(Imported { id: self.id.clone(), group: None, edited: false, fields: fields.into(), trace })
+        Ok(Imported { id: self.id.clone(), group: None, seal: None, fields: fields.into(), trace })
     }
 }
 

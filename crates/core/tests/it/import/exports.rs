@@ -87,7 +87,7 @@ fn formats_are_recognized_by_unique_keys() {
 
 #[test]
 fn the_kind_of_a_span_may_be_outside_its_attributes() {
-    let span = |kind: &str, id: &str, name: &str, attributes: serde_json::Value| {
+    let span = |kind: &str, id: &str, name: &str, attributes: Value| {
         json!({ "name": name, "span_kind": kind, "context": { "trace_id": "ab", "span_id": id }, "parent_id": null,
             "start_time": "2026-01-01T00:00:00+00:00", "end_time": "2026-01-01T00:00:01+00:00", "status_code": "OK", "attributes": attributes })
     };

@@ -149,8 +149,9 @@ impl Invariants {
             let record = Record { header: None, text: &text };
             if one.trace != Trace::default() {
                 let again = Format::Envelope.read(record, &Options::default()).unwrap();
-                let found: Vec<_> = again.iter().map(|one| (&one.id, &one.group, one.edited, &one.trace)).collect();
-                assert_eq!(found, [(&one.id, &one.group, one.edited, &one.trace)], "{text}");
+                let found: Vec<_> =
+                    again.iter().map(|one| (&one.id, &one.group, one.is_edited(), &one.trace)).collect();
+                assert_eq!(found, [(&one.id, &one.group, one.is_edited(), &one.trace)], "{text}");
             }
             serde_json::from_str::<&RawValue>(&one.fields).unwrap();
             self.find_in(&one.fields);

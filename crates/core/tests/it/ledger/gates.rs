@@ -85,7 +85,7 @@ fn score_does_not_absorb_or_skip_an_incomplete_recording() {
     let scored = |gates: &str, group: Option<&str>| {
         let scorer = Scorer::new(Some(load(gates)), None).unwrap();
         let trace = cut();
-        let imported = Imported { id: None, group: None, edited: false, fields: "{}".into(), trace };
+        let imported = Imported { id: None, group: None, seal: None, fields: "{}".into(), trace };
         scorer.score(&imported, group, "-").unwrap().verdict
     };
     for gates in [GATES, "stability: {}\n", "reliability: {}\nnarrative: {}\n"] {
