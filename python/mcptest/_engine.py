@@ -1,7 +1,7 @@
 """The program behind the package: one ``mcptest serve-json`` per process, started when it is first needed.
 
 A request is a line of JSON, and so is its reply. The two are exchanged under a lock, so any thread may ask. A program that
-ends, or an exchange that is interrupted, is an error; the next request starts a new program.
+ends, or an exchange that is interrupted, is an error; the next score or recording starts a new program.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import os
 import subprocess
 import tempfile
 import threading
+from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from mcptest.errors import EngineError, InputError
 
@@ -30,9 +31,12 @@ _GRACE_SECONDS = 5.0
 def _plain(value: object) -> object:
     """Turn objects of SDKs, which are Pydantic models, into what they are in JSON."""
     dump = getattr(value, "model_dump", None)
-    if callable(dump):
+    if not callable(dump):
+        raise TypeError(f"an object of the type {type(value).__name__} is not JSON")
+    try:
         return dump(mode="json", exclude_none=True)
-    raise TypeError(f"an object of the type {type(value).__name__} is not JSON")
+    except Exception as error:
+        raise TypeError(f"model_dump() of {type(value).__name__} failed: {error}") from error
 
 
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, default=_plain)
@@ -60,55 +64,15 @@ def binary() -> str:
     )
 
 
-class Engine:
-    """A running program, or none yet."""
+class Program:
+    """A running program. What was started in it, such as a score, ends with it."""
 
-    def __init__(self) -> None:
-        """Start nothing."""
+    def __init__(self, path: str) -> None:
+        """Start the program, and check that it has the version of this package."""
         self._lock = threading.RLock()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._errors: IO[bytes] | None = None
-        self._last_id = 0
-        self.sent = 1
-        """The size of the latest request."""
-
-    def call(self, method: str, params: dict[str, object], what: str = "this request") -> Any:
-        """Send a request and return its result."""
-        return self.lines(method, params, what)[1]
-
-    def lines(self, method: str, params: dict[str, object], what: str = "this request") -> tuple[list[bytes], Any]:
-        """Send a request and return the lines that come before its reply, and its result."""
-        with self._lock:
-            if self._process is None:
-                self._start()
-            return self._exchange(method, params, what)
-
-    def close(self) -> None:
-        """Let the program end."""
-        with self._lock:
-            process, self._process = self._process, None
-            if process is not None:
-                _end(process, _GRACE_SECONDS)
-            if self._errors is not None:
-                self._errors.close()
-                self._errors = None
-
-    def forget(self) -> None:
-        """Leave the program to the process that this one was forked from."""
-        process, self._process = self._process, None
-        if process is not None:
-            # Its pipes are closed here, but it is not waited for.
-            process.returncode = 0
-            for pipe in (process.stdin, process.stdout):
-                with contextlib.suppress(OSError):
-                    if pipe is not None:
-                        os.close(pipe.fileno())
-        self._lock = threading.RLock()
-        self._errors = None
-
-    def _start(self) -> None:
-        path = binary()
         self._errors = tempfile.TemporaryFile()
+        self._last_id = 0
+        self._end: str | None = None
         try:
             self._process = subprocess.Popen(
                 [path, "serve-json"],
@@ -119,82 +83,155 @@ class Engine:
                 start_new_session=True,
             )
         except OSError as error:
+            self._errors.close()
             raise EngineError(f"cannot start {path}: {error.strerror}\nhint: install the package again") from error
-        hello = self._exchange("hello", {}, "this request")
-        version = hello[1].get("version")
-        if version != __version__ or hello[1].get("protocol") != PROTOCOL:
+        hello = self.call("hello", {})
+        if hello.get("version") != __version__ or hello.get("protocol") != PROTOCOL:
             self.close()
             raise EngineError(
-                f"{path} has the version {version}, and this package the version {__version__}\n"
+                f"{path} has the version {hello.get('version')}, and this package the version {__version__}\n"
                 "hint: install the package again, or unset MCPTEST_BINARY"
             )
 
-    def _exchange(self, method: str, params: dict[str, object], what: str) -> tuple[list[bytes], Any]:
-        process = self._process
-        assert process is not None
-        assert process.stdin is not None
-        assert process.stdout is not None
+    @property
+    def pid(self) -> int:
+        """The id of its process."""
+        return self._process.pid
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether a request found that it has ended."""
+        return self._end is not None
+
+    def call(self, method: str, params: Mapping[str, object]) -> Any:
+        """Send a request and return its result."""
+        return self.lines(method, encode(params, "this request"))[1]
+
+    def lines(self, method: str, params: str) -> tuple[list[bytes], Any]:
+        """Send a request, and return the lines that come before its reply, and its result. ``params`` are JSON."""
+        with self._lock:
+            if self._end is not None:
+                raise EngineError(self._end)
+            lines, reply = self._exchange(method, params)
+        if "error" in reply:
+            raise InputError(reply["error"]["message"])
+        return lines, reply["result"]
+
+    def close(self) -> None:
+        """Let the program end."""
+        # A thread that waits for a reply has the lock. It is not worth waiting for: Python ends.
+        is_free = self._lock.acquire(timeout=_GRACE_SECONDS)
+        try:
+            if self._end is None:
+                self._stop("the program `mcptest` was closed", _GRACE_SECONDS if is_free else 0)
+        finally:
+            if is_free:
+                self._lock.release()
+
+    def forget(self) -> None:
+        """Leave the program to the process that this one was forked from."""
+        self._lock = threading.RLock()
+        if self._end is not None:
+            return
+        self._end = "the program `mcptest` belongs to the process that this one was forked from"
+        # Its pipes are closed here, but it is not waited for.
+        self._process.returncode = 0
+        for pipe in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(OSError):
+                if pipe is not None:
+                    os.close(pipe.fileno())
+
+    def _exchange(self, method: str, params: str) -> tuple[list[bytes], dict[str, Any]]:
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
         self._last_id += 1
         number = self._last_id
-        text = encode({"id": number, "method": method, "params": params}, what)
         prefix = b'{"id":%d,"line":' % number
         lines: list[bytes] = []
-        self.sent = len(text)
         try:
-            process.stdin.write(text.encode())
-            process.stdin.write(b"\n")
-            process.stdin.flush()
-            while True:
-                line = process.stdout.readline()
-                if not line.endswith(b"\n"):
-                    raise self._died()
-                if not line.startswith(prefix):
-                    break
+            stdin.write(f'{{"id":{number},"method":"{method}","params":{params}}}\n'.encode())
+            stdin.flush()
+            while (line := stdout.readline()).startswith(prefix) and line.endswith(b"\n"):
                 lines.append(line[len(prefix) : -2])
         except OSError as error:
             raise self._died() from error
         except BaseException:
             # The reply to this request must not be taken for that of the next.
-            self._abandon()
+            self._stop("the program `mcptest` was stopped, because a request was interrupted", _GRACE_SECONDS)
             raise
-        reply = json.loads(line)
-        if reply.get("id") != number:
-            self._abandon()
-            raise EngineError("the program `mcptest` answered another request")
-        if "error" in reply:
-            raise InputError(reply["error"]["message"])
-        return lines, reply["result"]
-
-    def _abandon(self) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            _end(process, _GRACE_SECONDS)
+        if not line.endswith(b"\n"):
+            raise self._died()
+        reply = _reply(line, number)
+        if reply is None:
+            self._stop("the program `mcptest` does not speak the protocol of this package", 0)
+            shown = line[:200].decode(errors="replace").strip()
+            raise EngineError(f"{self._end}\nit answered: {shown}")
+        return lines, reply
 
     def _died(self) -> EngineError:
-        process, self._process = self._process, None
-        if process is None:
-            return EngineError("the program `mcptest` has ended")
-        code = _end(process, 1.0)
-        stderr = ""
-        if self._errors is not None:
-            self._errors.seek(0)
-            stderr = self._errors.read()[-4000:].decode(errors="replace").strip()
+        code = self._stop("", 1)
+        self._errors.seek(0)
+        stderr = self._errors.read()[-4000:].decode(errors="replace").strip()
         how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        return EngineError(f"the program `mcptest` {how}" + (f"\n{stderr}" if stderr else ""))
+        self._end = f"the program `mcptest` {how}" + (f"\n{stderr}" if stderr else "")
+        return EngineError(self._end)
+
+    def _stop(self, why: str, seconds: float) -> int:
+        """Close the pipes of the program, and wait for its end."""
+        self._end = why
+        for pipe in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(OSError):
+                if pipe is not None:
+                    pipe.close()
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return self._process.wait()
 
 
-def _end(process: subprocess.Popen[bytes], seconds: float) -> int:
-    """Close the pipes of the program, and wait for its end."""
-    for pipe in (process.stdin, process.stdout):
-        with contextlib.suppress(OSError):
-            if pipe is not None:
-                pipe.close()
+def _reply(line: bytes, number: int) -> dict[str, Any] | None:
+    """Return a line if it is the reply to a request."""
     try:
-        return process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        return process.wait()
+        reply = json.loads(line)
+    except ValueError:
+        return None
+    is_reply = isinstance(reply, dict) and reply.get("id") == number and ("result" in reply) != ("error" in reply)
+    return reply if is_reply else None
+
+
+class Engine:
+    """The program of this process: none yet, or the one that was started last."""
+
+    def __init__(self) -> None:
+        """Start nothing."""
+        self._lock = threading.Lock()
+        self._program: Program | None = None
+
+    def program(self) -> Program:
+        """Return the program, and start it if there is none."""
+        with self._lock:
+            if self._program is None or self._program.has_ended:
+                self._program = Program(binary())
+            return self._program
+
+    def call(self, method: str, params: Mapping[str, object]) -> Any:
+        """Send a request that no other one depends on, and return its result."""
+        return self.program().call(method, params)
+
+    def close(self) -> None:
+        """Let the program end."""
+        program, self._program = self._program, None
+        if program is not None:
+            program.close()
+
+    def forget(self) -> None:
+        """Leave the program to the process that this one was forked from."""
+        self._lock = threading.Lock()
+        program, self._program = self._program, None
+        if program is not None:
+            program.forget()
 
 
 ENGINE = Engine()

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal
 
-from mcptest._engine import ENGINE
+from mcptest._engine import ENGINE, Program
 from mcptest.errors import EngineError, InputError, RecordError
 
 _ACTIVE = threading.Lock()
@@ -24,6 +24,7 @@ class Recording:
             raise InputError(f"model is 'required' or 'unseen', not {model!r}")
         self._servers = [f"{name}={_command(name, place)}" for name, place in servers.items()]
         self._model_unseen = model == "unseen"
+        self._program: Program | None = None
         self._session: int | None = None
         self._before: dict[str, str | None] = {}
         self.answer: str | None = None
@@ -77,11 +78,12 @@ class Recording:
             # What is not UTF-8 cannot be JSON, and leads nowhere.
             known = {name: value for name, value in os.environ.items() if _is_text(name) and _is_text(value)}
             params: dict[str, object] = {"servers": self._servers, "environment": known, "folder": os.getcwd()}
+            program = ENGINE.program()
             try:
-                started = ENGINE.call("record.start", params)
+                started = program.call("record.start", params)
             except InputError as error:
                 raise RecordError(str(error)) from None
-            self._session = started["session"]
+            self._program, self._session = program, started["session"]
             self.environment = started["variables"]
             for name, value in self.environment.items():
                 self._before[name] = os.environ.get(name)
@@ -104,8 +106,9 @@ class Recording:
             end["answer"] = str(self.answer)
         if error is not None:
             end["incomplete"] = f"the block raised {type(error).__name__}"
+        assert self._program is not None
         try:
-            finished = ENGINE.call("record.finish", end)
+            finished = self._program.call("record.finish", end)
         except (EngineError, InputError) as failure:
             # What the block raised says more.
             if error is None:

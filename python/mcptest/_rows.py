@@ -41,7 +41,9 @@ class Job:
         """Score the records of one part."""
         with Session(self.gates, self.options) as session:
             for batch in batches:
-                yield [_row(line) for line in session.add(batch)]
+                # As in files, a blank line is not a record.
+                records = [record for record in batch if not isinstance(record, str) or record.strip()]
+                yield [_row(line) for line in session.add(records)]
             lines, _ = session.finish()
             yield [_row(line) for line in lines]
 

@@ -23,8 +23,8 @@ Gates: TypeAlias = "Mapping[str, Any] | str | os.PathLike[str]"
 
 Verdict: TypeAlias = Literal["pass", "fail", "unassessable", "inconclusive", "error", "absorbed"]
 
-# Records that are sent at once: few at first, then about as many as have this size.
-_FIRST, _MOST, _BYTES = 64, 2048, 256 << 10
+# Records that are sent at once: few at first, then about as many as have this size. More than the limit are sent in parts.
+_FIRST, _MOST, _BYTES, _LIMIT = 64, 2048, 256 << 10, 64 << 20
 
 # How the line of a group begins.
 _GROUP = b'{"group"'
@@ -188,7 +188,9 @@ def options(
     if group_by is not None:
         out.append(f"--group-by={group_by}")
     if outcome is not None:
-        out += [f"--outcome={outcome}", f"--outcome-pass={encode(outcome_pass, 'outcome_pass')}"]
+        out.append(f"--outcome={outcome}")
+    if outcome_pass is not None:
+        out.append(f"--outcome-pass={encode(outcome_pass, 'outcome_pass')}")
     if format is not None:
         out.append(f"--from={format}")
     if isinstance(server_prefix, str):
@@ -207,11 +209,13 @@ class Session:
         params: dict[str, object] = {"options": list(given), "name": name, "report": report}
         if gates is not None:
             params["gates"] = gates_param(gates)
-        started = ENGINE.call("score.start", params)
+        self._program = ENGINE.program()
+        started = self._program.call("score.start", params)
         warn(started["messages"])
         self._session: int = started["session"]
         self._is_open = True
         self._count = 0
+        self._sent = 1
 
     def __enter__(self) -> Session:
         """Use it in a block that ends it."""
@@ -230,24 +234,29 @@ class Session:
         rest, count = iter(traces), _FIRST
         while batch := list(itertools.islice(rest, count)):
             yield self.add(batch)
-            count = min(_MOST, 1 + len(batch) * _BYTES // ENGINE.sent)
+            count = min(_MOST, 1 + len(batch) * _BYTES // self._sent)
 
     def add(self, records: Sequence[Trace]) -> list[bytes]:
         """Send records, and return the lines that are finished."""
-        texts = [record.decode(errors="replace") if isinstance(record, bytes) else record for record in records]
+        # What is not UTF-8 becomes what is not JSON.
+        texts = [record.decode(errors="surrogateescape") if isinstance(record, bytes) else record for record in records]
         try:
-            lines, _ = ENGINE.lines("score.add", {"session": self._session, "records": texts})
+            params = encode({"session": self._session, "records": texts}, "these traces")
         except InputError:
             for at, record in enumerate(texts):
                 encode(record, f"trace {self._count + at}")
             raise
-        self._count += len(texts)
+        if len(params) > _LIMIT and len(records) > 1:
+            middle = len(records) // 2
+            return self.add(records[:middle]) + self.add(records[middle:])
+        lines, _ = self._program.lines("score.add", params)
+        self._count, self._sent = self._count + len(records), len(params)
         return lines
 
     def finish(self) -> tuple[list[bytes], dict[str, Any]]:
         """Wait for the rest of the lines, and how it ended."""
         self._is_open = False
-        return ENGINE.lines("score.finish", {"session": self._session})
+        return self._program.lines("score.finish", encode({"session": self._session}, "this request"))
 
 
 def gates_param(gates: Gates) -> dict[str, object]:

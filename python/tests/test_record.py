@@ -2,12 +2,14 @@
 
 import asyncio
 import os
+import signal
 
 import pytest
 from support.agent import Agent
 from support.model import ARGS, HONEST
 
 import mcptest
+from mcptest._engine import ENGINE
 
 GATES = {
     "trajectory": {"mode": "strict", "calls": [{"name": "search", "server": "notes", "args": {"exact": ARGS}, "status": "ok"}]},
@@ -87,6 +89,19 @@ def test_a_block_that_raises_gives_a_trace_that_never_passes(model, notes):
     assert dict(os.environ) == before
     assert run.trace["program"]["incomplete"] == "the block raised ZeroDivisionError"
     assert [result.verdict for result in mcptest.score([run.trace], GATES).traces] == ["unassessable"]
+
+
+def test_a_program_that_ends_in_a_block_is_an_error(model, notes):
+    before = dict(os.environ)
+    with pytest.raises(mcptest.RecordError, match="the program `mcptest` was ended by signal 9"):
+        with mcptest.record({"notes": notes}) as run:
+            Agent().run("What is the note about?", run.url("notes"))
+            os.kill(ENGINE.program().pid, signal.SIGKILL)
+            with pytest.raises(mcptest.EngineError):
+                mcptest.score([])
+            # Another one has started meanwhile. It knows nothing of this block.
+            mcptest.score([])
+    assert dict(os.environ) == before
 
 
 @pytest.mark.parametrize(

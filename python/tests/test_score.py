@@ -14,6 +14,7 @@ import pytest
 
 import mcptest
 from mcptest._engine import ENGINE, binary
+from mcptest._score import Session
 
 GATES = {"narrative": {}}
 HONEST = {"tool_calls": [], "final_response": "Nothing to do."}
@@ -62,6 +63,13 @@ def test_messages_of_known_formats_and_objects_of_sdks_are_traces():
     assert [result.verdict for result in mcptest.score([chat, {"messages": chat}], GATES).traces] == ["fail", "fail"]
 
 
+def test_large_traces_are_sent_in_several_requests(monkeypatch):
+    traces = [{**(LIE if at % 3 == 0 else HONEST), "id": f"t{at}"} for at in range(100)]
+    expected = mcptest.score(traces, GATES)
+    monkeypatch.setattr(mcptest._score, "_LIMIT", 200)
+    assert mcptest.score(traces, GATES).lines == expected.lines
+
+
 def test_groups_and_outcomes_are_options():
     traces = [{**HONEST, "task": "a", "reward": reward} for reward in (1, 0, 1)]
     scores = mcptest.score(traces, group_by="task", outcome="reward", outcome_pass=1)
@@ -87,8 +95,8 @@ def test_a_failed_check_raises_what_the_terminal_shows():
 
 
 def test_a_trace_that_cannot_be_read_never_passes():
-    scores = mcptest.score([HONEST, "{broken", {"x": 1}], GATES)
-    assert [result.verdict for result in scores.traces] == ["pass", "error", "error"]
+    scores = mcptest.score([HONEST, "{broken", {"x": 1}, "", " \n", None, b'{"final_response": "\xff"}'], GATES)
+    assert [result.verdict for result in scores.traces] == ["pass"] + ["error"] * 6
     assert (scores.passed, scores.exit_code) == (False, 2)
     with pytest.raises(mcptest.InputError, match=r"error\[unknown-format\]: trace: byte 0: unknown format"):
         mcptest.check({"x": 1}, GATES)
@@ -96,11 +104,17 @@ def test_a_trace_that_cannot_be_read_never_passes():
         mcptest._score.report([], GATES, "nothing")
 
 
+class Unwritable:
+    def model_dump(self, mode, exclude_none):
+        raise LookupError("no such thing")
+
+
 @pytest.mark.parametrize(
     ("traces", "gates", "options", "message"),
     [
         ([HONEST, {"x": object()}], GATES, {}, "trace 1 cannot be written as JSON: an object of the type object is not JSON"),
         ([HONEST] * 200 + [{"x": float("nan")}], GATES, {}, "trace 200 cannot be written as JSON: Out of range float"),
+        ([Unwritable()], GATES, {}, r"trace 0 cannot be written as JSON: model_dump\(\) of Unwritable failed: no such thing"),
         ([HONEST], {"x": object()}, {}, "the gates cannot be written as JSON"),
         (LIE, GATES, {}, "expected a list of traces, not one trace"),
         ([], {"narativ": {}}, {}, r"gates:2:3: error\[unknown-key\]: unknown key `narativ`"),
@@ -110,6 +124,8 @@ def test_a_trace_that_cannot_be_read_never_passes():
         ([], GATES, {"format": "xml"}, r"error\[bad-argument\]: .*'xml'"),
         ([], GATES, {"server_prefix": "mail_"}, "server_prefix is a list of texts"),
         ([], GATES, {"outcome": "a..b"}, r"error\[bad-argument\]"),
+        ([], GATES, {"outcome": "a"}, r"error\[bad-argument\]: .*\n *--outcome-pass <VALUE>"),
+        ([], GATES, {"outcome_pass": 1}, r"error\[bad-argument\]: .*\n *--outcome <PATH>"),
         ([], GATES, {"jobs": 0}, r"error\[bad-argument\]"),
     ],
 )
@@ -126,7 +142,7 @@ def test_warnings_about_gates_are_warnings():
 
 def test_a_program_that_ends_is_an_error_and_the_next_call_starts_another():
     assert mcptest.score([HONEST], GATES).passed
-    os.kill(ENGINE._process.pid, signal.SIGKILL)
+    os.kill(ENGINE.program().pid, signal.SIGKILL)
     with pytest.raises(mcptest.EngineError, match="was ended by signal 9"):
         mcptest.score([HONEST], GATES)
     assert mcptest.score([HONEST], GATES).passed
@@ -134,13 +150,45 @@ def test_a_program_that_ends_is_an_error_and_the_next_call_starts_another():
 
 def test_a_program_that_ends_while_its_reply_is_awaited_is_an_error():
     assert mcptest.score([HONEST], GATES).passed
-    pid = ENGINE._process.pid
+    pid = ENGINE.program().pid
     os.kill(pid, signal.SIGSTOP)
     killer = threading.Timer(0.5, os.kill, (pid, signal.SIGKILL))
     killer.start()
     with pytest.raises(mcptest.EngineError, match="was ended by signal 9"):
         mcptest.score([HONEST], GATES)
     killer.join()
+
+
+def test_a_score_is_not_continued_by_another_program():
+    ENGINE.close()
+
+    def traces():
+        yield from [LIE] * 100
+        os.kill(ENGINE.program().pid, signal.SIGKILL)
+        with pytest.raises(mcptest.EngineError):
+            mcptest.score([HONEST], GATES)
+        # It has the number that the other one had.
+        others.append(Session(GATES, []))
+        yield from [LIE] * 100
+
+    others = []
+    with pytest.raises(mcptest.EngineError, match="was ended by signal 9"):
+        mcptest.score(traces(), GATES)
+    (other,) = others
+    assert other.add([HONEST]) + other.finish()[0] == mcptest.score([HONEST], GATES).lines
+
+
+def test_a_score_is_not_continued_by_a_fork():
+    with Session(GATES, []) as session:
+        child = os.fork()
+        if child == 0:
+            try:
+                session.add([HONEST])
+            except mcptest.EngineError as error:
+                os._exit(0 if "belongs to the process that this one was forked from" in str(error) else 2)
+            os._exit(1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert session.add([LIE]) + session.finish()[0] == mcptest.score([LIE], GATES).lines
 
 
 def test_an_interrupted_call_does_not_mix_up_replies():
@@ -183,7 +231,8 @@ def _verdict(trace):
         (None, "cannot start .*nothing-here: No such file or directory"),
         ('#!/bin/sh\nread line; echo \'{"id":1,"result":{"protocol":1,"version":"9.9"}}\'', "has the version 9.9, and"),
         ("#!/bin/sh\necho 'error: unrecognized subcommand' >&2; exit 2", "ended with exit code 2\nerror: unrecognized"),
-        ('#!/bin/sh\nread line; echo \'{"id":7,"result":{}}\'', "answered another request"),
+        ('#!/bin/sh\nread line; echo \'{"id":7,"result":{}}\'', 'does not speak .* of this package\nit answered: ."id":7'),
+        ("#!/bin/sh\nread line; echo hello", "does not speak the protocol of this package\nit answered: hello"),
     ],
 )
 def test_a_missing_or_other_program_is_an_error(tmp_path, program, message):
@@ -199,7 +248,7 @@ def test_a_missing_or_other_program_is_an_error(tmp_path, program, message):
 
 
 def test_the_program_ends_with_python():
-    code = "import mcptest; mcptest.score([]); print(mcptest._engine.ENGINE._process.pid)"
+    code = "import mcptest; mcptest.score([]); print(mcptest._engine.ENGINE.program().pid)"
     for end in ("", "; import os; os.kill(os.getpid(), 9)"):
         done = subprocess.run([sys.executable, "-uc", code + end], capture_output=True, text=True, check=False)
         pid = int(done.stdout)

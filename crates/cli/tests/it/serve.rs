@@ -57,6 +57,23 @@ fn a_score_in_several_requests_has_the_lines_of_the_command_line() {
     assert_eq!(last["result"]["messages"], String::from_utf8(alone.stderr).unwrap());
 }
 
+/// A text without anything in it is a record that is missing. In a file it would be a blank line.
+#[test]
+fn a_blank_record_is_an_error() {
+    let here = Folder::with(&[]);
+    let requests = format!(
+        "{{\"id\":1,\"method\":\"score.start\",\"params\":{{{GATES}}}}}\n\
+         {{\"id\":2,\"method\":\"score.add\",\"params\":{{\"session\":1,\"records\":[\"\",{{\"tool_calls\":[],\
+         \"final_response\":\"Done.\"}},\" \\r\\n\",\"\\ufeff\"]}}}}\n\
+         {{\"id\":3,\"method\":\"score.finish\",\"params\":{{\"session\":1}}}}\n",
+    );
+    let (replies, _) = served(&here, requests.as_bytes());
+    let replies: Vec<serde_json::Value> = replies.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let verdicts: Vec<&str> = replies.iter().filter_map(|reply| reply["line"]["verdict"].as_str()).collect();
+    assert_eq!(verdicts, ["error", "pass", "error", "error"]);
+    assert_eq!(replies.last().unwrap()["result"]["code"], 2);
+}
+
 #[test]
 fn an_invalid_request_gets_an_error_and_the_next_line_is_answered() {
     let here = Folder::with(&[]);

@@ -71,6 +71,8 @@ impl<'scope> Scoring<'scope> {
         for record in records {
             let value = record.get();
             match value.starts_with('"').then(|| serde_json::from_str::<String>(value)) {
+                // White space between lines is no record, but this is one: a trace that is missing must not be passed over.
+                Some(Ok(text)) if text.trim_matches(is_blank).is_empty() => chunk.extend_from_slice(b"\"\""),
                 // A line break is white space between the values of a record, so that it stays one line.
                 Some(Ok(text)) if text.contains('\n') => chunk.extend_from_slice(text.replace('\n', " ").as_bytes()),
                 Some(Ok(text)) => chunk.extend_from_slice(text.as_bytes()),
@@ -91,6 +93,10 @@ impl<'scope> Scoring<'scope> {
         let (lines, report) = if self.reports { (Vec::new(), Some(text(&out))) } else { (out, None) };
         Answer::Scored { lines, report, code, messages }
     }
+}
+
+fn is_blank(character: char) -> bool {
+    character.is_whitespace() || character == '\u{feff}'
 }
 
 /// The arguments of `mcptest score` for a request.
