@@ -76,28 +76,26 @@ class Cassette:
             warnings.warn(message, EditedWarning, stacklevel=2)
 
 
-class RecordingLock:
-    """Held while a test is recorded. Other processes of the same run of pytest wait, and then use the recording."""
+class FileLock:
+    """Lets one process of this user at a time do something about a file."""
 
-    def __init__(self, cassettes: Cassettes, session: str) -> None:
-        """Name the lock of a test."""
-        self._path = _lock_path(cassettes)
-        self._session = session
+    def __init__(self, key: str) -> None:
+        """Name the lock."""
+        name = hashlib.sha256(os.fsencode(key)).hexdigest()[:32]
+        self.path = Path(tempfile.gettempdir()) / f"mcptest-{os.getuid()}" / f"{name}.lock"
         self._file: IO[str] | None = None
-        self.is_done = False
 
-    def __enter__(self) -> RecordingLock:
+    def __enter__(self) -> FileLock:
         """Wait for the lock."""
-        folder = self._path.parent
+        folder = self.path.parent
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
             if folder.lstat().st_uid != os.getuid():
                 raise RecordError(f"cannot lock the recording of a test: {folder} belongs to another user")
-            self._file = open(self._path, "a+", encoding="utf-8")
+            self._file = open(self.path, "a+", encoding="utf-8")
         except OSError as error:
             raise RecordError(f"cannot lock the recording of a test: {error}") from error
         fcntl.flock(self._file, fcntl.LOCK_EX)
-        self.is_done = _state(self._path, self._session) is not None
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
@@ -105,25 +103,23 @@ class RecordingLock:
         if self._file is not None:
             self._file.close()
 
+
+class RecordingState:
+    """What became of the recording of a test, for the other processes of the same run of pytest."""
+
+    def __init__(self, cassettes: Cassettes, session: str) -> None:
+        """Name the lock of a test, which the process that records it holds."""
+        self.lock = FileLock(cassettes.key)
+        self._session = session
+
     def done(self, failure: str) -> None:
         """Tell the others how the recording went; an empty text means well."""
-        self._path.write_text(json.dumps([self._session, failure]), encoding="utf-8")
+        self.lock.path.write_text(json.dumps([self._session, failure]), encoding="utf-8")
 
-    @staticmethod
-    def failure(cassettes: Cassettes, session: str) -> str | None:
-        """Return why this run of pytest could not record a test."""
-        return _state(_lock_path(cassettes), session)
-
-
-def _lock_path(cassettes: Cassettes) -> Path:
-    name = hashlib.sha256(os.fsencode(cassettes.key)).hexdigest()[:32]
-    return Path(tempfile.gettempdir()) / f"mcptest-{os.getuid()}" / f"{name}.lock"
-
-
-def _state(path: Path, session: str) -> str | None:
-    """Return what this run of pytest left there; None if nothing."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return found[1] if isinstance(found, list) and len(found) == 2 and found[0] == session else None
+    def failure(self) -> str | None:
+        """Return why this run of pytest could not record the test: an empty text if it could, None if it has not tried."""
+        try:
+            found = json.loads(self.lock.path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return found[1] if isinstance(found, list) and len(found) == 2 and found[0] == self._session else None

@@ -102,8 +102,11 @@ class Recording:
                 os.environ[name] = value
         _ACTIVE.release()
         end: dict[str, object] = {"session": self._session, "model_unseen": self._model_unseen}
-        if self.answer is not None:
-            end["answer"] = str(self.answer)
+        wrong: object = None if self.answer is None or isinstance(self.answer, str) else self.answer
+        if wrong is not None:
+            end["incomplete"] = "its answer is not a text"
+        elif self.answer is not None:
+            end["answer"] = self.answer
         if error is not None:
             end["incomplete"] = f"the block raised {type(error).__name__}"
         assert self._program is not None
@@ -114,6 +117,8 @@ class Recording:
             if error is None:
                 raise RecordError(str(failure)) from None
             return
+        if wrong is not None and error is None:
+            raise RecordError(f"`answer` is a text, not an object of the type {type(wrong).__name__}")
         self._trace = finished["trace"]
         self.observed = finished["observed"]
         self.notes = finished["notes"]

@@ -9,7 +9,8 @@ import json
 import os
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -137,18 +138,33 @@ def _code(function: Callable[..., object]) -> object:
 def _shape(node: object) -> object:
     if isinstance(node, ast.AST):
         # Fields without a value come and go with versions.
-        fields = [(name, value) for name, value in ast.iter_fields(node) if value is not None and value != []]
-        return [type(node).__name__, *([name, _shape(value)] for name, value in fields if name not in ("kind", "type_comment"))]
+        parts = [(name, value) for name, value in ast.iter_fields(node) if value is not None and value != []]
+        return [type(node).__name__, *([name, _shape(value)] for name, value in parts if name not in ("kind", "type_comment"))]
     return [_shape(one) for one in node] if isinstance(node, list) else repr(node)
 
 
 def _plain(value: object) -> object:
-    """Return a value as JSON. Of objects, only their types: how they are shown may differ from process to process."""
+    """Return a value as JSON. Of objects of unknown types, only their types: how they are shown may differ between processes."""
+    if isinstance(value, Enum):
+        return [type(value).__qualname__, value.name]
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    if isinstance(value, bytes):
+        return value.hex()
     if isinstance(value, Mapping):
         return {str(key): _plain(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(one) for one in value]
-    return value if value is None or isinstance(value, (str, int, float)) else type(value).__qualname__
+    if isinstance(value, (set, frozenset)):
+        return sorted(_hash(_plain(one)) for one in value)
+    if hasattr(value, "__qualname__"):
+        # A class or a function.
+        return str(value.__qualname__)
+    name = type(value).__qualname__
+    if is_dataclass(value):
+        return [name, {one.name: _plain(getattr(value, one.name)) for one in fields(value)}]
+    dump = getattr(value, "model_dump", None)
+    return [name, _plain(dump())] if callable(dump) else name
 
 
 def _hash(value: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from collections.abc import Iterable
@@ -10,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from mcptest._cassettes import FileLock
 from mcptest._engine import binary
-from mcptest.errors import EngineError
+from mcptest.errors import EngineError, McptestError
 
 # Signs with a meaning in a pattern.
 _META = re.compile(r"([\\.+*?()|\[\]{}^$/])")
@@ -37,14 +39,13 @@ class SuiteFile(pytest.File):
 
     def collect(self) -> Iterable[pytest.Item]:
         """List the tests of the suite."""
-        listed = _mcptest("run", self.path.name, "--list", folder=self.path.parent)
+        listed = _mcptest("run", self.path.name, "--list=json", folder=self.path.parent)
         if listed.returncode != 0:
             raise self.CollectError((listed.stdout + listed.stderr).strip())
-        for line in listed.stdout.splitlines():
-            where, _, name = line.partition(": ")
-            number = where.rpartition(":")[2]
-            if name and number.isdigit():
-                yield SuiteItem.from_parent(self, name=name, line=int(number))
+        # A test is listed once per model.
+        lines = {test["name"]: test["line"] for test in json.loads(listed.stdout)["tests"]}
+        for name, line in lines.items():
+            yield SuiteItem.from_parent(self, name=name, line=line)
 
 
 class SuiteItem(pytest.Item):
@@ -60,15 +61,18 @@ class SuiteItem(pytest.Item):
         exactly = _META.sub(r"\\\1", self.name)
         arguments = ["run", self.path.name, "--filter", f"/^{exactly}$/"]
         if self.config.getoption("--mcptest-record"):
-            arguments.append("--record")
-        done = _mcptest(*arguments, folder=self.path.parent)
+            # The tests of a suite are recorded one after the other, also by several workers.
+            with FileLock(str(self.path)):
+                done = _mcptest(*arguments, "--record", folder=self.path.parent)
+        else:
+            done = _mcptest(*arguments, folder=self.path.parent)
         if done.returncode != 0:
             text = done.stdout if done.returncode == _FAILED else done.stdout + done.stderr
             raise SuiteFailed(text.strip() or f"mcptest ended with exit code {done.returncode}")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Show the report of the program as it is."""
-        if isinstance(excinfo.value, (SuiteFailed, EngineError)):
+        if isinstance(excinfo.value, (SuiteFailed, McptestError)):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
 

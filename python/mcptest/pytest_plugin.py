@@ -16,7 +16,7 @@ from typing import Any, Literal
 import pytest
 from _pytest.runner import runtestprotocol
 
-from mcptest._cassettes import Cassettes, RecordingLock
+from mcptest._cassettes import Cassettes, RecordingState
 from mcptest._record import Recording
 from mcptest._recorded_test import Check, RecordedTest
 from mcptest._suite_items import SuiteFile
@@ -139,9 +139,10 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
                 reports.append(_report(item, call))
             _log(item, reports)
             return True
-    # The recorded runs are judged. The fixtures of the agent are not needed for that.
+    # The recorded runs are judged. No other plugin gets to run the agent, and its fixtures are not needed.
     item.fixturenames = []
     item._initrequest()
+    item.runtest = lambda: _judge(check, _cassettes(item, check), item)  # type: ignore[method-assign]
     return None
 
 
@@ -152,15 +153,16 @@ def _call(work: Callable[[], None], when: Literal["call", "teardown"]) -> pytest
 def _recorded(item: pytest.Function, check: Check) -> list[pytest.TestReport]:
     """Record a test unless another process has. Returns what was not a pass."""
     cassettes = _cassettes(item, check)
-    with RecordingLock(cassettes, item.config.stash[_SESSION]) as lock:
-        if lock.is_done:
+    state = RecordingState(cassettes, item.config.stash[_SESSION])
+    with state.lock:
+        if state.failure() is not None:
             return []
         reports = _record(item, check.test, cassettes)
         failed = next((one for one in reports if one.failed), None)
         if failed is not None:
-            lock.done(f"the recording failed: {_reason(failed)}")
+            state.done(f"the recording failed: {_reason(failed)}")
         elif not reports:
-            lock.done("")
+            state.done("")
         return reports
 
 
@@ -226,13 +228,11 @@ def _report(item: pytest.Item, call: pytest.CallInfo[None], run: int | None = No
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Judge the recorded traces, or run a coroutine that no other plugin runs."""
-    check = _check_of(pyfuncitem)
-    if check is None:
+    """Run a coroutine that no other plugin runs."""
+    if _check_of(pyfuncitem) is None:
         return None
     if pyfuncitem.stash.get(_RECORDING, None) is None:
-        _judge(check, _cassettes(pyfuncitem, check), pyfuncitem)
-        return True
+        pytest.fail("another plugin runs this test in a way of its own, so it is neither recorded nor judged", pytrace=False)
     function = pyfuncitem.obj
     is_claimed = any(pyfuncitem.get_closest_marker(name) for name in ("asyncio", "anyio", "trio"))
     if not inspect.iscoroutinefunction(function) or is_claimed:
@@ -243,7 +243,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 def _judge(check: Check, cassettes: Cassettes, item: pytest.Item) -> None:
-    text = RecordingLock.failure(cassettes, item.config.stash[_SESSION])
+    text = RecordingState(cassettes, item.config.stash[_SESSION]).failure()
     is_absorbed = False
     if not text:
         try:

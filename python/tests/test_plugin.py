@@ -1,5 +1,7 @@
 """The pytest plugin: agent tests that are recorded once and judged from then on, and suites as tests."""
 
+import dataclasses
+import enum
 import json
 import subprocess
 import textwrap
@@ -8,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from mcptest._engine import binary
+from mcptest._recorded_test import RecordedTest
 
 SUPPORT = Path(__file__).parent
 
@@ -250,6 +253,32 @@ def test_changed_parameters_make_a_recording_stale(folder, model):
     result.stdout.fnmatch_lines(["*: stale: the parameters of the test have changed"])
 
 
+class Color(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+
+@dataclasses.dataclass
+class Case:
+    prompt: str
+    color: Color = Color.RED
+
+
+class Model:
+    def __init__(self, **fields):
+        self.model_dump = lambda: fields
+
+
+def test_what_is_in_the_objects_of_parameters_counts():
+    test = RecordedTest({"narrative": {}})
+    values = [None, 1, "1", b"a", b"b", Color.RED, Color.BLUE, Case("a"), Case("b"), Case("a", Color.BLUE), [Case("a")]]
+    values += [{"a"}, {"a", "b"}, {"a": 1}, {"a": 2}, Model(a=1), Model(a=2), object(), Case, Model]
+    inputs = [json.dumps(test.inputs(lambda: None, {"case": value})) for value in values]
+    assert len(set(inputs)) == len(values)
+    # How an object of an unknown type looks may differ between processes.
+    assert json.dumps(test.inputs(lambda: None, {"case": object()})) == inputs[values.index(values[-3])]
+
+
 def test_equal_names_in_two_files_have_recordings_of_their_own(folder, model):
     pytester = folder()
     pytester.makepyfile(test_other=Path("test_agent.py").read_text().replace("about?", "about? LIE"))
@@ -288,6 +317,33 @@ def test_a_skipped_test_is_not_recorded(folder, model):
     pytester.makepyfile(test_agent=Path("test_agent.py").read_text() + "\n    pytest.skip('not today')\n")
     run(pytester, "--mcptest-record").assert_outcomes(skipped=2)
     run(pytester).assert_outcomes(failed=2)
+
+
+RIVAL = """
+import pytest
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    return True
+"""
+
+
+def test_another_plugin_cannot_make_a_test_pass(folder, model):
+    pytester = folder(prompt="LIE")
+    run(pytester, "--mcptest-record").assert_outcomes(passed=1, failed=1)
+    pytester.makeconftest(RIVAL)
+    run(pytester).assert_outcomes(passed=1, failed=1)
+    result = run(pytester, "--mcptest-record")
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["run 1 was not recorded", "error[[]model-unseen[]]: *"])
+    # One that runs items on its own.
+    loop = "def pytest_runtest_protocol(item, nextitem):\n    from _pytest.runner import runtestprotocol\n"
+    loop += "    return runtestprotocol(item, nextitem=nextitem) or True\n"
+    pytester.makeconftest("import pytest\n@pytest.hookimpl(tryfirst=True)\n" + loop)
+    pytester.makepyfile(test_agent=Path("test_agent.py").read_text().replace("(agent, mcptest)", "()"))
+    result = run(pytester)
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["another plugin runs this test in a way of its own, so it is neither recorded nor judged"])
 
 
 def test_another_worker_records_a_test_whose_worker_was_killed(folder, model):
@@ -420,3 +476,38 @@ def test_a_suite_next_to_tests_is_collected(pytester, notes):
     result = run(pytester)
     result.stdout.fnmatch_lines(["*broken.mcptest.yml:1:*error[[]*"])
     assert result.ret == pytest.ExitCode.INTERRUPTED
+
+
+MATRIX = """
+servers:
+  notes: {{ command: {notes} }}
+models:
+  demo: {{ provider: script, script: demo.script.yml }}
+  gpt-5-mini: {{ provider: openai, base_url: "${{OPENAI_BASE_URL}}" }}
+agents:
+"""
+
+MATRIX_TEST = """
+  - name: "{name}"
+    models: [gpt-5-mini, demo]
+    runs: 2
+    servers: [notes]
+    prompt: Find the note.
+    trajectory: {{ calls: [{{ name: search }}] }}
+"""
+
+
+def test_a_test_of_a_suite_has_one_item_for_all_models_and_runs_and_workers_record_it(pytester, model, notes):
+    pytest.importorskip("xdist")
+    tests = ["finds it", "finds it [demo] (2 runs)", "é: a/b|c"]
+    text = MATRIX.format(notes=json.dumps(notes)) + "".join(MATRIX_TEST.format(name=name) for name in tests)
+    Path("notes.mcptest.yml").write_text(text)
+    Path("demo.script.yml").write_text(SCRIPT)
+    assert names(pytester) == tests
+    result = run(pytester)
+    result.assert_outcomes(failed=3)
+    result.stdout.fnmatch_lines(["*error[[]no-recording[]]: *"])
+    run(pytester, "--mcptest-record", "-n", "3").assert_outcomes(passed=3)
+    assert len(model.requests) == 12
+    run(pytester).assert_outcomes(passed=3)
+    assert len(model.requests) == 12

@@ -91,6 +91,14 @@ def test_a_block_that_raises_gives_a_trace_that_never_passes(model, notes):
     assert [result.verdict for result in mcptest.score([run.trace], GATES).traces] == ["unassessable"]
 
 
+def test_an_answer_that_is_not_a_text_is_an_error(model, notes):
+    with pytest.raises(mcptest.RecordError, match="`answer` is a text, not an object of the type list"):
+        with mcptest.record({"notes": notes}) as run:
+            run.answer = [Agent().run("What is the note about?", run.url("notes"))]
+    with pytest.raises(mcptest.RecordError, match="there is no trace"):
+        _ = run.trace
+
+
 def test_a_program_that_ends_in_a_block_is_an_error(model, notes):
     before = dict(os.environ)
     with pytest.raises(mcptest.RecordError, match="the program `mcptest` was ended by signal 9"):

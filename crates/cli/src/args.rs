@@ -132,8 +132,16 @@ pub(crate) struct Run {
     pub(crate) partition: Option<Partition>,
 
     /// List the selected tests without running them
-    #[arg(long, help_heading = "Selection")]
-    pub(crate) list: bool,
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        value_enum,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "human",
+        help_heading = "Selection"
+    )]
+    pub(crate) list: Option<Format>,
 
     /// Number of runs of each test; overrides the suite
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=MAX_RUNS))]

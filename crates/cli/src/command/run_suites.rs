@@ -4,15 +4,17 @@ use std::path::PathBuf;
 
 use mcptest_core::diag::{Code, Failure, did_you_mean, printable};
 use mcptest_core::event::Event;
+use mcptest_core::json::Layout;
 use mcptest_core::report::{Cell, Report};
 use mcptest_core::suite::AgentTest;
 use mcptest_runner::budget::{Budget, Limits};
 use mcptest_runner::executor::{self, Mode, Options};
 use mcptest_runner::file::Trust;
 use mcptest_runner::plan::{Planned, SuiteFile};
+use serde::Serialize;
 
 use super::{Environment, Stop, report};
-use crate::args::{OnDivergence, Run, Tools, labeled};
+use crate::args::{Format, OnDivergence, Run, Tools, labeled};
 use crate::console::Console;
 use crate::exit;
 use crate::limits::{self, JobLimit};
@@ -52,11 +54,11 @@ pub(super) fn run(
     let empty_share = typed.partition.filter(|_| cells.is_empty() && selected > 0);
     let empty_share =
         empty_share.map(|share| format!("partition {share} is empty: every selected test is in another partition"));
-    if typed.list {
+    if let Some(format) = typed.list {
         if let Some(note) = empty_share {
             console.err.complain(format!("note: {note}"));
         }
-        return list(&files, &cells, console);
+        return list(&files, &cells, format, console);
     }
     let older = report::older(&typed.reporting, &files, trust)?;
     let style = report::style(&typed.reporting, trust, environment);
@@ -264,24 +266,52 @@ pub(super) fn nothing_selected(files: &[File], selection: &Selection<'_>) -> Fai
         .hint(hint)
 }
 
-/// One line per cell: the place of its test, and its name.
-fn list(files: &[File], cells: &[Planned<'_>], console: &mut Console<'_>) -> Result<u8, Stop> {
-    let (mut text, mut code) = (String::new(), exit::OK);
+/// The selected tests for tools, once per model. New keys may come; what is there keeps its meaning while `version` is 1.
+#[derive(Serialize)]
+struct Listed<'a> {
+    version: u32,
+    tests: Vec<ListedTest<'a>>,
+}
+
+#[derive(Serialize)]
+struct ListedTest<'a> {
+    file: &'a str,
+    line: usize,
+    name: &'a str,
+    model: &'a str,
+    /// At most, if the runs stop early.
+    runs: u64,
+}
+
+/// Every cell: the place of its test, and its name.
+fn list(files: &[File], cells: &[Planned<'_>], format: Format, console: &mut Console<'_>) -> Result<u8, Stop> {
+    let mut code = exit::OK;
     for file in files {
         if let File::Refused { why, .. } = file {
             console.err.complain(why);
             code = exit::ERROR;
         }
     }
-    for Planned { file, cell, runs } in cells {
-        let count = match (cell.test.settles_from, *runs) {
-            (Some(min), max) if min < max => format!(" ({min} to {max} runs)"),
-            (_, 1) => String::new(),
-            (_, runs) => format!(" ({runs} runs)"),
-        };
-        let (name, line) = (cell.row_name(1, None, None), cell.test.line);
-        text.push_str(&format!("{}:{line}: {}{count}\n", printable(&file.shown), printable(&name)));
-    }
+    let text = match format {
+        Format::Human => cells.iter().map(listed_line).collect(),
+        Format::Json => {
+            Layout::PRETTY.text(&Listed { version: 1, tests: cells.iter().map(listed_test).collect() }) + "\n"
+        }
+    };
     console.out.print(&text)?;
     Ok(code)
+}
+
+fn listed_line(Planned { file, cell, runs }: &Planned<'_>) -> String {
+    let count = match (cell.test.settles_from, *runs) {
+        (Some(min), max) if min < max => format!(" ({min} to {max} runs)"),
+        (_, 1) => String::new(),
+        (_, runs) => format!(" ({runs} runs)"),
+    };
+    let (name, line) = (cell.row_name(1, None, None), cell.test.line);
+    format!("{}:{line}: {}{count}\n", printable(&file.shown), printable(&name))
+}
+
+fn listed_test<'a>(Planned { file, cell, runs }: &Planned<'a>) -> ListedTest<'a> {
+    ListedTest { file: &file.shown, line: cell.test.line, name: &cell.test.name, model: cell.model, runs: *runs }
 }

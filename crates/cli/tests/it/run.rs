@@ -66,6 +66,27 @@ t/a.yml:2: books a seat [claude-sonnet-4-5] (2 runs)
     check(&["--models", "claude-sonnet-4-5", "--runs", "1"], &["t/a.yml:2: books a seat [claude-sonnet-4-5]\n"]);
     check(&["--models", "gpt-4,gpt-5", "--tag", "mail"], &[mail]);
     here.check(&["run", "--config", "t/b.yml", "--list"], 0, mail, "");
+    let json = r#"{
+  "version": 1,
+  "tests": [
+    {
+      "file": "t/a.yml",
+      "line": 2,
+      "name": "books a seat",
+      "model": "gpt-5",
+      "runs": 2
+    },
+    {
+      "file": "t/b.yml",
+      "line": 2,
+      "name": "sends a mail",
+      "model": "gpt-5",
+      "runs": 1
+    }
+  ]
+}
+"#;
+    here.check(&["run", "t", "--list=json", "--filter", "seat", "--filter", "mail", "--models", "gpt-5"], 0, json, "");
 }
 
 #[test]
