@@ -1,7 +1,8 @@
 //! `cargo xtask python`: builds the wheel of the Python package, installs it, and runs the tests of the package.
 //!
-//! The tools are those of `cargo xtask servers`. `ci` packs the program that the other checks have built, so nothing is compiled
-//! again. `full` packs the release build, and tests it with the SDKs of models and agents, on Spark and on Ray.
+//! Its tools are sets of `cargo xtask servers`, which are installed if they are missing. `ci` packs the program that the other
+//! checks have built, so nothing is compiled again. `full` packs the release build, and tests it with the SDKs of models and
+//! agents, on Spark and on Ray.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,8 @@ use std::time::Duration;
 use crate::cargo;
 use crate::ci::Tier;
 use crate::failure::Failure;
-use crate::servers::bounded;
+use crate::out;
+use crate::servers::{self, bounded};
 
 /// How long pip may take.
 const LIMIT: Duration = Duration::from_mins(5);
@@ -25,37 +27,47 @@ const ENGINES: [(&str, &str); 3] = [
 
 pub(crate) fn run(root: &Path, tier: Tier) -> Result<(), Failure> {
     let target = cargo::target_folder(root)?;
-    let tools = installed(&target, "python")?;
+    let engines = if tier == Tier::Full { ENGINES.as_slice() } else { &[] };
+    if tier == Tier::Full {
+        java()?;
+    }
+    let names: Vec<&str> = std::iter::once("python").chain(engines.iter().map(|(set, _)| *set)).collect();
+    let programs = servers::programs(root, &names)?;
+    let tools = &programs[0];
     must(Command::new(tools.join("ruff")).current_dir(root).args(["check", "-q", "python"]))?;
     must(Command::new(tools.join("ruff")).current_dir(root).args(["format", "-q", "--check", "python"]))?;
     let wheel = match tier {
         Tier::Ci => {
             cargo::build_program(root)?;
-            build(root, &tools, &target, &["--profile=dev", "--strip=false", "--compression-method=stored"])?
+            build(root, tools, &target, &["--profile=dev", "--strip=false", "--compression-method=stored"])?
         }
-        Tier::Full => build(root, &tools, &target, &["--release"])?,
+        Tier::Full => build(root, tools, &target, &["--release"])?,
     };
-    install(&target, &tools, &wheel)?;
-    test(root, &tools, &["-n", "2", "--ignore=python/tests/full", "python/tests"])?;
+    install(&target, tools, &wheel)?;
+    test(root, tools, &["-n", "2", "--ignore=python/tests/full", "python/tests"])?;
     if tier == Tier::Ci {
         return Ok(());
     }
     must(Command::new(tools.join("mypy")).current_dir(root).arg("--cache-dir=/dev/null"))?;
-    for (set, tests) in ENGINES {
-        let programs = installed(&target, set)?;
-        install(&target, &programs, &wheel)?;
-        test(root, &programs, &[tests])?;
+    for ((set, tests), programs) in engines.iter().zip(&programs[1..]) {
+        out::say(&format!("==> {set}"));
+        install(&target, programs, &wheel)?;
+        test(root, programs, &[tests])?;
     }
+    out::say("==> overhead");
     must(Command::new(tools.join("python")).current_dir(root).arg("python/benches/overhead.py"))
 }
 
-/// The programs of a set of `servers`.
-fn installed(target: &Path, set: &str) -> Result<PathBuf, Failure> {
-    let folder = target.join("servers").join(set);
-    if folder.join("installed").exists() {
-        return Ok(folder.join("bin"));
+/// Spark runs on Java, which no package of Python brings.
+fn java() -> Result<(), Failure> {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", r#"exec "${JAVA_HOME:+$JAVA_HOME/bin/}java" -version"#]);
+    let status = shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if status.is_ok_and(|status| status.success()) {
+        return Ok(());
     }
-    Err(Failure::broken(format!("`{set}` is not installed: run `cargo xtask servers --all`")))
+    let hint = "install it, for example with `apt-get install default-jre-headless`, or set JAVA_HOME";
+    Err(Failure::broken(format!("Spark needs Java 17 or newer, and `java` cannot be started\nhint: {hint}")))
 }
 
 /// Builds a wheel and returns its path.

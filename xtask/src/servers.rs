@@ -97,14 +97,27 @@ const SETS: [Set; 16] = [
     Set { name: "google-genai", pins: "agents/google-genai.txt", python: &["google-genai", "mcp"], since: Tier::Full },
 ];
 
-/// Installs every set of a tier that is missing, a few at a time.
+/// Installs every set of a tier that is missing.
 pub(crate) fn run(root: &Path, tier: Tier) -> Result<(), Failure> {
+    ensure(root, |set| set.since == Tier::Ci || tier == Tier::Full)
+}
+
+/// Installs the sets with these names that are missing. Returns the folders with their programs, in the same order.
+pub(crate) fn programs(root: &Path, names: &[&str]) -> Result<Vec<PathBuf>, Failure> {
+    ensure(root, |set| names.contains(&set.name))?;
+    let folder = cargo::target_folder(root)?.join("servers");
+    Ok(names.iter().map(|name| folder.join(name).join("bin")).collect())
+}
+
+/// Installs sets that are missing, a few at a time.
+fn ensure(root: &Path, is_wanted: impl Fn(&Set) -> bool) -> Result<(), Failure> {
     let folder = cargo::target_folder(root)?.join("servers");
     let install = |set: &Set| {
         let (into, pins) = (folder.join(set.name), root.join(PINS).join(set.pins));
         if set.python.is_empty() { npm(set.name, &into, &pins) } else { python(set, &into, &pins) }
     };
-    let wanted = Mutex::new(SETS.iter().filter(|set| set.since == Tier::Ci || tier == Tier::Full));
+    let wanted: Vec<&Set> = SETS.iter().filter(|set| is_wanted(set)).collect();
+    let wanted = Mutex::new(wanted.into_iter());
     let work = || {
         let next = || wanted.lock().ok()?.next();
         let failed = |set: &Set| Some(format!("`{}` is not installed: {}", set.name, install(set).err()?));
