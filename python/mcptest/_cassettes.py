@@ -10,14 +10,14 @@ import hashlib
 import json
 import os
 import tempfile
-import warnings
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import IO
 
 from mcptest._engine import ENGINE
 from mcptest._record import Recording
-from mcptest.errors import EditedWarning, InputError, RecordError
+from mcptest.errors import InputError, RecordError
 
 
 class Cassettes:
@@ -27,7 +27,7 @@ class Cassettes:
         """Name the recordings of a test, and what they depend on."""
         self.test = test
         self.key = f"{test_file.resolve()}::{test}"
-        self._inputs = inputs
+        self.inputs = inputs
         self._base = f"{test_file.parent}{os.sep}"
         self._of: dict[str, object] = {
             "file": str(test_file),
@@ -50,7 +50,7 @@ class Cassettes:
     def read(self, runs: int) -> list[Cassette]:
         """Return the recorded runs, all of them."""
         try:
-            found = ENGINE.call("cassettes.load", {"of": self._of, "inputs": self._inputs, "runs": runs})["runs"]
+            found = ENGINE.call("cassettes.load", {"of": self._of, "inputs": self.inputs, "runs": runs})["runs"]
         except InputError as error:
             raise InputError(self._shown(str(error))) from None
         return [Cassette(self._shown(run["path"]), run["text"], run["edited"]) for run in found]
@@ -59,21 +59,18 @@ class Cassettes:
         """Write the runs of a test, and remove older ones."""
         runs = [{"trace": recording.trace, "observed": recording.observed} for recording in recordings]
         try:
-            ENGINE.call("cassettes.save", {"of": self._of, "inputs": self._inputs, "runs": runs})
+            ENGINE.call("cassettes.save", {"of": self._of, "inputs": self.inputs, "runs": runs})
         except InputError as error:
             raise RecordError(self._shown(str(error))) from None
 
 
+@dataclass(frozen=True)
 class Cassette:
     """A recorded run."""
 
-    def __init__(self, path: str, text: str, is_edited: bool) -> None:
-        """Warn about a run that was edited."""
-        self.path = path
-        self.text = text
-        if is_edited:
-            message = f"{path}: this recording was edited after it was recorded, and the edit was accepted"
-            warnings.warn(message, EditedWarning, stacklevel=2)
+    path: str
+    text: str
+    is_edited: bool
 
 
 class FileLock:

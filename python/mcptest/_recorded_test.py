@@ -8,15 +8,16 @@ import inspect
 import json
 import os
 import textwrap
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from mcptest._cassettes import Cassettes
+from mcptest._cassettes import Cassette
 from mcptest._score import Gates, load_gates, options, report
-from mcptest.errors import InputError
+from mcptest.errors import EditedWarning, InputError
 
 if TYPE_CHECKING:
     import pytest
@@ -43,11 +44,14 @@ class Check:
         """Whether a failure of this run is for `reliability` to judge."""
         return self.run is not None and self.test.at_least is not None
 
-    def judge(self, cassettes: Cassettes) -> str | None:
-        """Judge the recorded runs and return what the terminal would show, or None if they pass."""
-        runs = cassettes.read(self.test.runs)
+    def judge(self, runs: Sequence[Cassette]) -> str | None:
+        """Judge recorded runs, of which all are given, and return what the terminal would show, or None if they pass."""
         if self.run is not None:
             runs = [runs[self.run - 1]]
+        for run in runs:
+            if run.is_edited:
+                message = f"{run.path}: this recording was edited after it was recorded, and the edit was accepted"
+                warnings.warn(message, EditedWarning, stacklevel=2)
         name = runs[0].path if self.run is not None else os.path.dirname(runs[0].path)
         text = report([run.text for run in runs], self.gates, name, options(group_by="test", format="cassette"))
         if text is not None and text.startswith("note: "):

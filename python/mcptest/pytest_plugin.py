@@ -16,7 +16,7 @@ from typing import Any, Literal
 import pytest
 from _pytest.runner import runtestprotocol
 
-from mcptest._cassettes import Cassettes, RecordingState
+from mcptest._cassettes import Cassette, Cassettes, RecordingState
 from mcptest._record import Recording
 from mcptest._recorded_test import Check, RecordedTest
 from mcptest._suite_items import SuiteFile
@@ -25,6 +25,7 @@ from mcptest.errors import McptestError
 _PARAMETER = "_mcptest_check"
 _RECORDING = pytest.StashKey["Recording | None"]()
 _SESSION = pytest.StashKey[str]()
+_LATEST = pytest.StashKey["tuple[object, list[Cassette]]"]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -247,7 +248,7 @@ def _judge(check: Check, cassettes: Cassettes, item: pytest.Item) -> None:
     is_absorbed = False
     if not text:
         try:
-            text = check.judge(cassettes)
+            text = check.judge(_runs(check, cassettes, item))
             is_absorbed = check.is_absorbed
         except McptestError as error:
             text = str(error)
@@ -256,3 +257,12 @@ def _judge(check: Check, cassettes: Cassettes, item: pytest.Item) -> None:
     if is_absorbed:
         pytest.xfail(f"this run failed, and `at_least` judges how often runs may\n{text}")
     pytest.fail(text, pytrace=False)
+
+
+def _runs(check: Check, cassettes: Cassettes, item: pytest.Item) -> list[Cassette]:
+    """Return the recorded runs of a test. They are read once for all of its items, which come one after the other."""
+    key = (cassettes.key, cassettes.inputs, check.test.runs)
+    latest = item.config.stash.get(_LATEST, None)
+    if latest is None or latest[0] != key:
+        latest = item.config.stash[_LATEST] = (key, cassettes.read(check.test.runs))
+    return latest[1]
