@@ -22,6 +22,8 @@ class Recording:
         """Prepare a recording."""
         if model not in ("required", "unseen"):
             raise InputError(f"model is 'required' or 'unseen', not {model!r}")
+        if not isinstance(servers, Mapping):
+            raise InputError(f"servers are a dictionary of names and commands or URLs, not {type(servers).__name__}")
         self._servers = [f"{name}={_command(name, place)}" for name, place in servers.items()]
         self._model_unseen = model == "unseen"
         self._program: Program | None = None
@@ -41,7 +43,7 @@ class Recording:
     def trace(self) -> dict[str, Any]:
         """The trace of the block, once it has ended."""
         if self._trace is None:
-            raise RecordError("there is no trace yet: the recorded block has not ended")
+            raise RecordError("there is no trace: the recorded block has not ended, or could not be recorded")
         return self._trace
 
     @property

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mcptest._cassettes import Cassette
+from mcptest._record import Recording
 from mcptest._score import Gates, load_gates, options, report
 from mcptest.errors import EditedWarning, InputError
 
@@ -98,8 +99,10 @@ class RecordedTest:
             loaded = load_gates(loaded)
         if "stability" in loaded and runs == 1:
             raise InputError("`stability` compares runs, and this test has one\nhint: set runs=2 or more")
-        servers = others.get("servers") or {}
-        return cls(loaded, runs, at_least, servers, others.get("model", "required"))
+        servers, model = others.get("servers") or {}, others.get("model", "required")
+        # It reports mistakes, also when nothing is recorded.
+        Recording(servers, model)
+        return cls(loaded, runs, at_least, servers, model)
 
     def inputs(self, function: Callable[..., object], parameters: Mapping[str, object]) -> dict[str, object]:
         """Return what a recording depends on, except for code that the test calls. Recordings of other inputs are stale."""

@@ -419,6 +419,8 @@ class TestNotes:
         ("gates={'narrative': {}}, run=3", "*the marker `mcptest` has no argument 'run'"),
         ("gates={'narrative': {}}, runs=0", "*runs is a whole number from 1, not 0"),
         ("gates={'narrative': {}}, runs=100001", "*runs is at most 100000, not 100001"),
+        ("gates={'narrative': {}}, model='maybe'", "*model is 'required' or 'unseen', not 'maybe'"),
+        ("gates={'narrative': {}}, servers=['x']", "*servers are a dictionary of names and commands or URLs, not list"),
         ("gates={'narrative': {}}, at_least=90", "*at_least is a pass rate between 0 and 1, not 90"),
     ],
 )

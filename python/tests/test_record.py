@@ -128,11 +128,13 @@ def test_wrong_servers_are_errors(servers, message):
 def test_mistakes_in_the_call_are_errors():
     with pytest.raises(mcptest.InputError, match="server 'a' is a command, a list of its words, or a URL"):
         mcptest.record({"a": 7})
+    with pytest.raises(mcptest.InputError, match="servers are a dictionary of names and commands or URLs, not list"):
+        mcptest.record(["python shop.py"])
     with pytest.raises(mcptest.InputError, match="model is 'required' or 'unseen'"):
         mcptest.record(model="maybe")
     with pytest.raises(mcptest.RecordError, match="the recording has not started"):
         mcptest.record().url("a")
-    with pytest.raises(mcptest.RecordError, match="there is no trace yet"):
+    with pytest.raises(mcptest.RecordError, match="there is no trace: the recorded block has not ended"):
         _ = mcptest.record().trace
 
 
