@@ -426,7 +426,8 @@ class TestNotes:
 )
 def test_mistakes_in_a_marker_are_errors(pytester, arguments, message):
     pytester.makepyfile(f"import pytest\n@pytest.mark.mcptest({arguments})\ndef test_x(mcptest): pass\n")
-    result = run(pytester)
+    # Nothing runs, so no process is needed.
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider")
     assert result.ret == pytest.ExitCode.INTERRUPTED
     result.stdout.fnmatch_lines([f"*{message}*"])
 
