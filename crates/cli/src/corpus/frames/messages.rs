@@ -206,8 +206,12 @@ fn fixed(bytes: &[u8]) -> Option<(u64, usize)> {
     Some((u64::from(u32::from_be_bytes(bytes)), 4))
 }
 
-/// Whether bytes begin with a message in this framing.
+/// Whether bytes begin with a message in this framing. No more bytes are asked for than are needed: a pipe may wait for an answer.
 fn guess(framing: Framing, bytes: &[u8]) -> Guess {
+    // No text begins with the first byte of a length that a record may have.
+    if framing == Framing::FixedLength && bytes.first().is_some_and(|byte| !is_never_in_text(*byte)) {
+        return Guess::No;
+    }
     let header = match framing {
         Framing::Fields => Some((u64::MAX, 0)),
         Framing::FixedLength => fixed(bytes),
@@ -218,10 +222,6 @@ fn guess(framing: Framing, bytes: &[u8]) -> Guess {
     };
     let message = &bytes[size..];
     if framing == Framing::FixedLength {
-        // A text does not begin with a length below 16 MiB, nor with one that a record may have.
-        if bytes.first().is_some_and(|byte| *byte > 8) {
-            return Guess::No;
-        }
         if message.len() < 4 {
             return Guess::Open;
         }
