@@ -97,6 +97,9 @@ fn two_tasks_with_the_same_gate_are_an_error_of_the_record() {
         ),
         "{err}"
     );
+    // Records belong to the first two tasks, but none that was evaluated.
+    let unmet = "error[unmet-task]: g.yml:2: no record without an error belongs to this task: {\"task\":{\"exact\":1}}";
+    assert!(err.contains(unmet), "{err}");
 }
 
 #[test]
