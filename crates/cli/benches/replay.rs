@@ -151,10 +151,11 @@ impl World {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path.with_file_name("script.yml"), "{ script: 1, runs: [{ turns: [{ text: done }] }] }")
             .unwrap();
-        let mut text = "models: { demo: { provider: script, script: script.yml } }\nagents:\n".to_owned();
+        let mut text = "servers: { web: { command: [web] } }\nmodels: { demo: { provider: script, script: script.yml } }\nagents:\n"
+            .to_owned();
         for at in 0..tests {
             text.push_str(&format!(
-                "  - name: test {at}\n    model: demo\n    prompt: Look it up.\n    runs: {runs}\n\
+                "  - name: test {at}\n    model: demo\n    servers: [web]\n    prompt: Look it up.\n    runs: {runs}\n\
                  \x20   trajectory: {{ mode: subsequence, calls: [{{ name: search, args: {{ subset: {{ page: 3 }} }} }}] }}\n\
                  \x20   stability: {{}}\n    reliability: {{}}\n"
             ));
