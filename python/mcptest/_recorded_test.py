@@ -54,7 +54,8 @@ class Check:
                 message = f"{run.path}: this recording was edited after it was recorded, and the edit was accepted"
                 warnings.warn(message, EditedWarning, stacklevel=2)
         name = runs[0].path if self.run is not None else os.path.dirname(runs[0].path)
-        text = report([run.text for run in runs], self.gates, name, options(group_by="test", format="cassette"))
+        given = options(group_by="test", format="cassette")
+        text = report([run.text for run in runs], self.gates, name, given, folder=self.test.folder)
         if text is not None and text.startswith("note: "):
             # Single runs have items of their own.
             text = text.partition("\n\n")[2]
@@ -66,6 +67,7 @@ class RecordedTest:
     """The arguments of ``@pytest.mark.mcptest``."""
 
     gates: dict[str, Any] = field(hash=False)
+    folder: str | None = None
     runs: int = 1
     at_least: float | None = None
     servers: Mapping[str, str | Sequence[str]] = field(default_factory=dict, hash=False)
@@ -91,18 +93,18 @@ class RecordedTest:
             raise InputError(f"runs is a whole number from 1, not {runs!r}")
         if runs > _MAX_RUNS:
             raise InputError(f"runs is at most {_MAX_RUNS}, not {runs}")
-        loaded = load_gates(gates)
+        loaded, source = load_gates(gates, str(folder))
         if at_least is not None:
             if isinstance(at_least, bool) or not isinstance(at_least, (int, float)) or not 0 < at_least < 1:
                 raise InputError(f"at_least is a pass rate between 0 and 1, not {at_least!r}")
             loaded["reliability"] = {**(loaded.get("reliability") or {}), "at_least": at_least}
-            loaded = load_gates(loaded)
+            loaded, _ = load_gates(loaded, source)
         if "stability" in loaded and runs == 1:
             raise InputError("`stability` compares runs, and this test has one\nhint: set runs=2 or more")
         servers, model = others.get("servers") or {}, others.get("model", "required")
         # It reports mistakes, also when nothing is recorded.
         Recording(servers, model)
-        return cls(loaded, runs, at_least, servers, model)
+        return cls(loaded, source, runs, at_least, servers, model)
 
     def inputs(self, function: Callable[..., object], parameters: Mapping[str, object]) -> dict[str, object]:
         """Return what a recording depends on, except for code that the test calls. Recordings of other inputs are stale."""

@@ -25,21 +25,22 @@ class Job:
     """How a corpus is scored. It is sent to every worker."""
 
     gates: dict[str, Any] | None
+    folder: str | None
     options: tuple[str, ...]
     merge_options: tuple[str, ...]
 
     @classmethod
     def of(cls, gates: Gates | None, options: Sequence[str]) -> Job:
         """Read the gates once, so that workers do not need the file."""
-        loaded = None if gates is None else load_gates(gates)
+        loaded, folder = (None, None) if gates is None else load_gates(gates)
         # Every worker has a processor of its own.
         one = ("--jobs=1",)
         merge = tuple(option for option in options if option.startswith("--outcome"))
-        return cls(loaded, (*options, *one), ("--merge", *merge, *one))
+        return cls(loaded, folder, (*options, *one), ("--merge", *merge, *one))
 
     def score(self, batches: Iterable[list[Any]]) -> Iterator[list[Row]]:
         """Score the records of one part."""
-        with Session(self.gates, self.options) as session:
+        with Session(self.gates, self.options, folder=self.folder) as session:
             for batch in batches:
                 # As in files, a blank line is not a record.
                 records = [record for record in batch if not isinstance(record, str) or record.strip()]
@@ -49,7 +50,7 @@ class Job:
 
     def merge(self, batches: Iterable[list[Row]]) -> Iterator[list[Row]]:
         """Judge groups from the rows of all parts. Rows of traces are passed on."""
-        with Session(self.gates, self.merge_options) as session:
+        with Session(self.gates, self.merge_options, folder=self.folder) as session:
             for batch in batches:
                 session.add([row["line"] for row in batch if row["group"] is not None])
                 yield [row for row in batch if row["kind"] == "trace"]

@@ -161,9 +161,11 @@ def check(trace: Trace, gates: Gates, *, name: str = "trace") -> None:
         raise CheckFailed(text)
 
 
-def report(traces: Iterable[Trace], gates: Gates, name: str, given: Sequence[str] = ()) -> str | None:
+def report(
+    traces: Iterable[Trace], gates: Gates, name: str, given: Sequence[str] = (), *, folder: str | None = None
+) -> str | None:
     """Judge traces and return what the terminal would show, or None if they pass."""
-    with Session(gates, given, name=name, report=True) as session:
+    with Session(gates, given, folder=folder, name=name, report=True) as session:
         for _ in session.add_all(traces):
             pass
         _, end = session.finish()
@@ -204,11 +206,19 @@ def options(
 class Session:
     """A score in progress."""
 
-    def __init__(self, gates: Gates | None, given: Sequence[str], *, name: str | None = None, report: bool = False) -> None:
-        """Start a score."""
+    def __init__(
+        self,
+        gates: Gates | None,
+        given: Sequence[str],
+        *,
+        folder: str | None = None,
+        name: str | None = None,
+        report: bool = False,
+    ) -> None:
+        """Start a score. ``folder`` is the one that gates in a dictionary come from."""
         params: dict[str, object] = {"options": list(given), "name": name, "report": report}
         if gates is not None:
-            params["gates"] = gates_param(gates)
+            params["gates"] = _gates_param(gates, folder)
         self._program = ENGINE.program()
         started = self._program.call("score.start", params)
         warn(started["messages"])
@@ -259,21 +269,22 @@ class Session:
         return self._program.lines("score.finish", encode({"session": self._session}, "this request"))
 
 
-def gates_param(gates: Gates) -> dict[str, object]:
+def _gates_param(gates: Gates, folder: str | None) -> dict[str, object]:
     """Return gates as a request has them."""
     if isinstance(gates, Mapping):
         encode(gates, "the gates")
-        return {"text": json.dumps(gates, indent=2, ensure_ascii=False), "folder": os.getcwd()}
+        return {"text": json.dumps(gates, indent=2, ensure_ascii=False), "folder": folder or os.getcwd()}
     if not isinstance(gates, (str, os.PathLike)):
         raise InputError(f"gates are a dictionary or the path of a file, not {type(gates).__name__}")
     return {"path": os.path.abspath(gates)}
 
 
-def load_gates(gates: Gates) -> dict[str, Any]:
-    """Check gates and return them as a dictionary."""
-    loaded = ENGINE.call("gates", gates_param(gates))
+def load_gates(gates: Gates, folder: str | None = None) -> tuple[dict[str, Any], str]:
+    """Check gates and return them as a dictionary, with the folder that they come from."""
+    param = _gates_param(gates, folder)
+    loaded = ENGINE.call("gates", param)
     warn(loaded["messages"])
-    return dict(loaded["gates"])
+    return dict(loaded["gates"]), str(param.get("folder") or os.path.dirname(str(param["path"])))
 
 
 def warn(messages: str) -> None:

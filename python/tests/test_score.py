@@ -14,6 +14,8 @@ import pytest
 
 import mcptest
 from mcptest._engine import ENGINE, binary
+from mcptest._recorded_test import RecordedTest
+from mcptest._rows import Job
 from mcptest._score import Session
 
 GATES = {"narrative": {}}
@@ -133,6 +135,18 @@ def test_wrong_input_is_an_error_with_the_message_of_the_program(traces, gates, 
     with pytest.raises(mcptest.InputError, match=message):
         mcptest.score(traces, gates, **options)
     assert mcptest.score([HONEST], GATES).passed
+
+
+def test_gates_that_are_sent_elsewhere_know_their_folder(tmp_path):
+    path = tmp_path / "gates.yml"
+    path.write_text('expect: [{ target: final_response, matcher: { exact: "${SUITE_DIR}" } }]')
+    trace = {"tool_calls": [], "final_response": str(tmp_path)}
+    assert mcptest.score([trace], path).passed
+    rows = [row for part in Job.of(path, []).score([[json.dumps(trace)]]) for row in part]
+    assert [row["verdict"] for row in rows] == ["pass"]
+    test = RecordedTest.of(pytest.mark.mcptest(gates="gates.yml", runs=29, at_least=0.9).mark, tmp_path / "test_x.py")
+    assert mcptest._score.report([trace], test.checks()[0].gates, "run", folder=test.folder) is None
+    assert RecordedTest.of(pytest.mark.mcptest(gates=GATES).mark, tmp_path / "test_x.py").folder == str(tmp_path)
 
 
 def test_warnings_about_gates_are_warnings():
