@@ -139,8 +139,8 @@ def test_wrong_input_is_an_error_with_the_message_of_the_program(traces, gates, 
 
 def test_gates_that_are_sent_elsewhere_know_their_folder(tmp_path):
     path = tmp_path / "gates.yml"
-    path.write_text('expect: [{ target: final_response, matcher: { exact: "${SUITE_DIR}" } }]')
-    trace = {"tool_calls": [], "final_response": str(tmp_path)}
+    path.write_text('trajectory: { calls: [{ name: read, args: { exact: { path: "${SUITE_DIR}" } } }] }')
+    trace = {"tool_calls": [{"name": "read", "args": {"path": str(tmp_path)}}], "tool_results": [None]}
     assert mcptest.score([trace], path).passed
     rows = [row for part in Job.of(path, []).score([[json.dumps(trace)]]) for row in part]
     assert [row["verdict"] for row in rows] == ["pass"]
