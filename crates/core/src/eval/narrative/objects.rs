@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use serde_json::Value;
 
 use super::claims::Claim;
@@ -173,7 +173,10 @@ impl Finder {
         }
         let build = || {
             // Matches may overlap: `a.txt` is also part of `data.txt`, and only one of the two is at word boundaries.
-            AhoCorasick::builder().ascii_case_insensitive(true).match_kind(MatchKind::Standard).build(&names).ok()
+            // It searches one trace, so it must be cheap to build.
+            let mut builder = AhoCorasick::builder();
+            builder.ascii_case_insensitive(true).match_kind(MatchKind::Standard);
+            builder.kind(Some(AhoCorasickKind::ContiguousNFA)).build(&names).ok()
         };
         Self { patterns: if names.is_empty() { None } else { build() }, numbers, kinds }
     }
