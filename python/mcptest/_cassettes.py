@@ -102,7 +102,7 @@ class FileLock:
 
 
 class RecordingState:
-    """What became of the recording of a test, for the other processes of the same run of pytest."""
+    """How the recording of a test went, for the other processes of the same pytest run."""
 
     def __init__(self, cassettes: Cassettes, session: str) -> None:
         """Name the lock of a test, which the process that records it holds."""
@@ -110,11 +110,11 @@ class RecordingState:
         self._session = session
 
     def done(self, failure: str) -> None:
-        """Tell the others how the recording went; an empty text means well."""
+        """Tell the other processes how the recording went; an empty string means success."""
         self.lock.path.write_text(json.dumps([self._session, failure]), encoding="utf-8")
 
     def failure(self) -> str | None:
-        """Return why this run of pytest could not record the test: an empty text if it could, None if it has not tried."""
+        """Return why this run of pytest could not record the test: an empty string if it could, None if it has not tried."""
         try:
             found = json.loads(self.lock.path.read_text(encoding="utf-8"))
         except (OSError, ValueError):

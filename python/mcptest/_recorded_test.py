@@ -46,7 +46,7 @@ class Check:
         return self.run is not None and self.test.at_least is not None
 
     def judge(self, runs: Sequence[Cassette]) -> str | None:
-        """Judge recorded runs, of which all are given, and return what the terminal would show, or None if they pass."""
+        """Judge the recorded runs, all of which are passed in. Return the terminal report, or None if they pass."""
         if self.run is not None:
             runs = [runs[self.run - 1]]
         for run in runs:
@@ -102,7 +102,7 @@ class RecordedTest:
         if "stability" in loaded and runs == 1:
             raise InputError("`stability` compares runs, and this test has one\nhint: set runs=2 or more")
         servers, model = others.get("servers") or {}, others.get("model", "required")
-        # It reports mistakes, also when nothing is recorded.
+        # Checks the arguments, even if nothing is recorded.
         Recording(servers, model)
         return cls(loaded, source, runs, at_least, servers, model)
 
@@ -153,7 +153,7 @@ def _shape(node: object) -> object:
 
 
 def _plain(value: object) -> object:
-    """Return a value as JSON. Of objects of unknown types, only their types: how they are shown may differ between processes."""
+    """Return a value as JSON. An object of an unknown type becomes its type: its repr may differ between processes."""
     if isinstance(value, Enum):
         return [type(value).__qualname__, value.name]
     if value is None or isinstance(value, (str, int, float)):

@@ -23,7 +23,7 @@ Gates: TypeAlias = "Mapping[str, Any] | str | os.PathLike[str]"
 
 Verdict: TypeAlias = Literal["pass", "fail", "unassessable", "inconclusive", "error", "absorbed"]
 
-# Records that are sent at once: few at first, then about as many as have this size. More than the limit are sent in parts.
+# Records per request: few at first, then as many as fit in about _BYTES. A request over _LIMIT is split.
 _FIRST, _MOST, _BYTES, _LIMIT = 64, 2048, 256 << 10, 64 << 20
 
 # How the line of a group begins.
@@ -248,7 +248,7 @@ class Session:
 
     def add(self, records: Sequence[Trace]) -> list[bytes]:
         """Send records, and return the lines that are finished."""
-        # What is not UTF-8 becomes what is not JSON.
+        # Bytes that are not UTF-8 become text that is not JSON.
         texts = [record.decode(errors="surrogateescape") if isinstance(record, bytes) else record for record in records]
         try:
             params = encode({"session": self._session, "records": texts}, "these traces")

@@ -181,7 +181,7 @@ def test_a_score_is_not_continued_by_another_program():
         os.kill(ENGINE.program().pid, signal.SIGKILL)
         with pytest.raises(mcptest.EngineError):
             mcptest.score([HONEST], GATES)
-        # It has the number that the other one had.
+        # Its session has the number of the one that was lost.
         others.append(Session(GATES, []))
         yield from [LIE] * 100
 
@@ -196,7 +196,7 @@ def test_a_score_is_not_continued_by_a_fork():
     with Session(GATES, []) as session:
         child = os.fork()
         if child == 0:
-            # It must not come back to pytest, whatever happens.
+            # It must never return to pytest.
             try:
                 session.add([HONEST])
             except BaseException as error:

@@ -17,7 +17,7 @@ use crate::out;
 use crate::servers::bounded;
 use targets::{TARGETS, Target};
 
-/// What shows libFuzzer which code an input reaches. Crates that can be fuzzed look for `fuzzing`.
+/// Instruments the code, so that libFuzzer sees which parts an input reaches. Crates that can be fuzzed look for `fuzzing`.
 const FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing -Ccodegen-units=1";

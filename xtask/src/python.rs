@@ -58,7 +58,7 @@ pub(crate) fn run(root: &Path, tier: Tier) -> Result<(), Failure> {
     must(Command::new(tools.join("python")).current_dir(root).arg("python/benches/overhead.py"))
 }
 
-/// Spark runs on Java, which no package of Python brings.
+/// Spark runs on Java, which no Python package provides.
 fn java() -> Result<(), Failure> {
     let mut shell = Command::new("sh");
     shell.args(["-c", r#"exec "${JAVA_HOME:+$JAVA_HOME/bin/}java" -version"#]);

@@ -127,7 +127,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', help_heading = "Selection")]
     pub(crate) models: Vec<String>,
 
-    /// Run one part of N, as in 1/3; the name of a test decides which part it is in
+    /// Run one of N parts, as in 1/3; the name of a test determines its part
     #[arg(long, value_name = "I/N", help_heading = "Selection")]
     pub(crate) partition: Option<Partition>,
 
@@ -155,7 +155,7 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) fail_fast: bool,
 
-    /// Let inconclusive tests pass, which have too few runs to decide: exit code 0 instead of 1
+    /// Pass inconclusive tests, which have too few runs to decide: exit with 0 instead of 1
     #[arg(long)]
     pub(crate) allow_inconclusive: bool,
 
@@ -449,7 +449,7 @@ pub(crate) enum Format {
     Json,
 }
 
-/// Connect a client that supports only stdio to a server that is recorded
+/// Connect a stdio-only client to a server that is being recorded
 ///
 /// `mcptest record` writes a file for each server and names this command in the configuration at
 /// `MCPTEST_MCP_CONFIG_STDIO`. The client starts it like the server itself. It copies standard input
@@ -481,7 +481,7 @@ Example, for editors that use yaml-language-server:
   and as the first line of a suite: # yaml-language-server: $schema=suite.schema.json"
 )]
 pub(crate) struct Schema {
-    /// Which file
+    /// The kind of file
     #[arg(value_enum, value_name = "suite|gates|script|mock|report", default_value_t = Which::Suite)]
     pub(crate) which: Which,
 }
@@ -500,7 +500,7 @@ pub(crate) enum Which {
     Report,
 }
 
-/// Serve MCP from a file, and misbehave on request
+/// Run a mock MCP server from a file, with faults on request
 ///
 /// A server to test agents and clients against. It serves the tools, resources and prompts of a file
 /// over standard input and output or over HTTP, and supports the newest protocol revision and the

@@ -161,7 +161,10 @@ impl Scorer {
         let over_runs = applied.stability.map(|_| GateKind::Stability);
         let over_runs = over_runs.or_else(|| applied.reliability.map(|_| GateKind::Reliability));
         if let Some(gate) = over_runs.filter(|_| self.judges && group.is_none()) {
-            lacks(gate.name(), "the record names no group, and this gate judges groups of runs".to_owned());
+            lacks(
+                gate.name(),
+                "the record has no group, and `stability` and `reliability` judge groups of runs".to_owned(),
+            );
         }
         if let Some(why) = trace.incomplete().filter(|_| self.judges && checks.is_empty()) {
             lacks("program", format!("not assessable: the recording is incomplete: {why}"));

@@ -346,7 +346,7 @@ fn last_lines(finished: &Finished) -> String {
     let stdout = finished.stdout.as_deref().map(|bytes| printable(&bytes[bytes.len().saturating_sub(16 << 10)..]));
     let stdout = stdout.unwrap_or_default();
     let printed = if finished.stderr.trim().is_empty() { &stdout } else { &finished.stderr };
-    // Lines of marks and boxes, as in tracebacks, say nothing.
+    // Lines without letters or digits, such as the carets of tracebacks, carry no information.
     let lines = printed.lines().rev().filter(|line| line.contains(char::is_alphanumeric));
     let mut left = LAST_CHARS;
     let mut last: Vec<String> = lines

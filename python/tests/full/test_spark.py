@@ -36,7 +36,7 @@ def spark():
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")
-    # Executors start with the first job, and their Pythons with the first function: not what is measured below.
+    # Executors start with the first job, and their Python workers with the first function. Neither is measured below.
     assert session.range(0, 100, 1, 4).mapInArrow(lambda batches: batches, "id long").count() == 100
     yield session
     session.stop()

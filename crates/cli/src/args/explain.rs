@@ -41,7 +41,7 @@ pub(crate) struct Explain {
     pub(crate) all: bool,
 }
 
-/// Print a script that completes commands and options in a shell
+/// Print a shell completion script
 #[derive(Debug, Args)]
 #[command(after_help = "\
 To install it:

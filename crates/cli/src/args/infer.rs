@@ -44,7 +44,7 @@ pub(crate) struct Infer {
     #[arg(long, value_name = "PATH", requires = "outcome_pass")]
     pub(crate) outcome: Option<Target>,
 
-    /// The value at --outcome of a run that passed, as JSON or as text
+    /// The value at --outcome that means pass, as JSON or as text
     #[arg(long, value_name = "VALUE", requires = "outcome")]
     pub(crate) outcome_pass: Option<String>,
 

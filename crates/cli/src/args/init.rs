@@ -39,7 +39,7 @@ pub(crate) struct Init {
     #[arg(value_name = "FOLDER", default_value = ".", hide_default_value = true)]
     pub(crate) folder: PathBuf,
 
-    /// Run this agent, and test that it does the same again. Words are split as for --from-server
+    /// Run this agent, and test that it repeats what it did. Words are split as for --from-server
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["from_server", "url", "from_trace"], help_heading = "Sources")]
     pub(crate) from_agent: Option<String>,
 

@@ -50,8 +50,8 @@ pub(crate) struct Record {
     #[arg(long, value_name = "FILE")]
     pub(crate) ledger: Option<PathBuf>,
 
-    /// Whether requests to the model must pass through the proxy: if none does, `required` is an error,
-    /// and `unseen` records only the calls of tools
+    /// What to do if no model request passes through the proxy: `required` reports an error,
+    /// `unseen` records only the tool calls
     #[arg(long, value_name = "HOW", value_enum, default_value = "required", verbatim_doc_comment)]
     pub(crate) model: ModelSide,
 

@@ -68,7 +68,7 @@ pub(crate) struct Reporting {
     #[arg(long, value_name = "NAME[=PATH]", hide_possible_values = true, value_parser = reporters(), verbatim_doc_comment, help_heading = "Reports")]
     pub(crate) reporter: Vec<Choice>,
 
-    /// A fact about the run, as in `commit=1a2b3c4`; repeatable. The html and markdown reports show it,
+    /// Metadata of the run, as in `commit=1a2b3c4`; repeatable. The html and markdown reports show it,
     /// json and ndjson save it
     #[arg(long, value_name = "NAME=VALUE", verbatim_doc_comment, help_heading = "Reports")]
     pub(crate) label: Vec<Label>,

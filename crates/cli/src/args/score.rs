@@ -21,9 +21,9 @@ use crate::report::Choice;
 /// lines are text on a terminal, and JSON in a pipe or a file. No model is called. Traces are not kept
 /// in memory, so inputs may have any size.
 ///
-/// Inputs are files, folders (every .json, .jsonl and .ndjson file in it and below, also compressed as
-/// .gz or .zst) and - for standard input, compressed or not. They are JSON Lines, JSON lists, or
-/// concatenated JSON documents.
+/// Inputs are files, folders (every .json, .jsonl, .ndjson and .binpb file in it and below, also
+/// compressed as .gz or .zst, and every .eval and .traj file) and - for standard input, compressed or
+/// not. They are JSON Lines, JSON lists, concatenated JSON documents, or OpenTelemetry protobuf.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -51,7 +51,7 @@ pub(crate) struct Score {
     #[arg(long, value_name = "PATH", requires = "outcome_pass")]
     pub(crate) outcome: Option<Target>,
 
-    /// The value at --outcome of a run that passed, as JSON or as text
+    /// The value at --outcome that means pass, as JSON or as text
     #[arg(long, value_name = "VALUE", requires = "outcome")]
     pub(crate) outcome_pass: Option<String>,
 
@@ -63,11 +63,11 @@ pub(crate) struct Score {
     #[arg(long, value_name = "NAME[=PATH]", hide_possible_values = true, value_parser = reporters(), requires = "gates", conflicts_with = "merge")]
     pub(crate) reporter: Vec<Choice>,
 
-    /// A fact about the run for its reports, as in `commit=1a2b3c4`; repeatable
+    /// Metadata of the run for its reports, such as `commit=1a2b3c4`; repeatable
     #[arg(long, value_name = "NAME=VALUE", requires = "reporter")]
     pub(crate) label: Vec<Label>,
 
-    /// Let inconclusive groups pass, which have too few runs to decide: exit code 0 instead of 1
+    /// Pass inconclusive groups, which have too few runs to decide: exit with 0 instead of 1
     #[arg(long)]
     pub(crate) allow_inconclusive: bool,
 
@@ -98,7 +98,7 @@ pub(crate) struct ReadingArgs {
         value_parser = Completed { reads: format, words: formats })]
     pub(crate) from: From,
 
-    /// Prefix of tool names that names their server, as in `mail_` or `m.=mail`; repeatable.
+    /// Prefix of tool names that identifies their server, as in `mail_` or `m.=mail`; repeatable.
     /// Default: `mcp__mail__send` and `mail__send` are `send` of `mail`; `none` keeps names whole
     #[arg(long, value_name = "PREFIX[=SERVER]", verbatim_doc_comment)]
     pub(crate) server_prefix: Vec<String>,
@@ -128,7 +128,7 @@ impl FromStr for GroupKey {
 
     fn from_str(typed: &str) -> Result<Self, RecordKeyError> {
         match RecordKey::parse(typed)? {
-            // A group cannot be named by its own name.
+            // `{group}` would refer to itself.
             RecordKey::Group => Err(RecordKeyError::Part(typed.to_owned())),
             key => Ok(Self(key)),
         }

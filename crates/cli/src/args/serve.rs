@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-/// Answer requests of another program, one line of JSON each
+/// Answer requests from another program, one line of JSON each
 ///
 /// The engine behind the Python package: one process that lives as long as the program that started
 /// it. Reads a request per line from standard input and writes a reply per line to standard output,

@@ -4,7 +4,7 @@ use mcptest_core::diag::Code;
 
 use super::{Entry, entry};
 
-pub(super) static ENTRIES: [Entry; 17] = [
+pub(super) static ENTRIES: [Entry; 18] = [
     entry(
         Code::NothingInferred,
         "There is nothing to infer gates from",
@@ -114,7 +114,7 @@ pub(super) static ENTRIES: [Entry; 17] = [
     entry(
         Code::GroupGateWithoutGroup,
         "A gate over runs has no group",
-        "the record names no group, and this gate judges groups of runs",
+        "the record has no group, and `stability` and `reliability` judge groups of runs",
         "`stability` and `reliability` judge several runs of one task together, and nothing says which records belong \
          together.",
         &["Give the path that identifies the task: `--group-by task_id`.", "Or remove the gate from the file."],
@@ -125,6 +125,14 @@ pub(super) static ENTRIES: [Entry; 17] = [
         "note[outcome-without-group]: outcomes are counted per group, and no record names a group",
         "`--outcome` gives the outcome of a run. It counts toward the pass rate of its group, and there is no group.",
         &["Add `--group-by`."],
+    ),
+    entry(
+        Code::NoOutcome,
+        "No record has an outcome",
+        "error[no-outcome]: no record has a value at `x`",
+        "`--outcome` is a path in the record as it is in the file, not in the converted envelope. It selects nothing in any \
+         record, so no pass rate is known.",
+        &["Check a record and fix the path, as in `reward_info.reward`."],
     ),
     entry(
         Code::StdoutInUse,

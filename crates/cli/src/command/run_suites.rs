@@ -266,7 +266,7 @@ pub(super) fn nothing_selected(files: &[File], selection: &Selection<'_>) -> Fai
         .hint(hint)
 }
 
-/// The selected tests for tools, once per model. New keys may come; what is there keeps its meaning while `version` is 1.
+/// The selected tests for tools, once per model. Keys may be added; existing keys keep their meaning while `version` is 1.
 #[derive(Serialize)]
 struct Listed<'a> {
     version: u32,

@@ -29,7 +29,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 pub(super) use self::complaints::Complaints;
-use self::lines::{LineKind, ScoredBatch, Wants};
+use self::lines::{LineKind, Outputs, ScoredBatch};
 use self::listing::Listing;
 use self::summary::Summary;
 use self::tasks::MatchedTasks;
@@ -220,8 +220,8 @@ fn score(
     let mut number = 0;
     let group_by = typed.group_by.as_ref().map(|key| &key.0);
     let mut met = MatchedTasks::default();
-    let wants = Wants { lines: prints, rows: wants_rows };
-    let work = |job: &_| ScoredBatch::of(job, scorer, options, group_by, wants);
+    let outputs = Outputs { lines: prints, rows: wants_rows };
+    let work = |job: &_| ScoredBatch::of(job, scorer, options, group_by, outputs);
     pipeline::run(sources, reading, threads(&typed.reading), &progress, &work, &mut |mut batch: ScoredBatch| {
         bar.advance(batch.traces.len() as u64);
         if let Some(note) = batch.note.take() {
@@ -244,6 +244,7 @@ fn score(
                 bar.pause(|| rows::emit(&source, row, number, is_first, &mut |event| emit(event, lines)));
             }
             if let Some((group, run)) = scored.run {
+                summary.outcomes += usize::from(run.has_outcome());
                 groups.add(&group, run);
             }
         }
@@ -308,6 +309,11 @@ fn finish(typed: &Score, summary: &Summary, has_no_groups: bool, faults: usize, 
     }
     if let Some(note) = note_on_oldest(summary.old) {
         err.complain(format!("note: {note}"));
+    }
+    if let Some(path) = typed.outcome.as_ref().filter(|_| !has_no_groups && summary.outcomes == 0) {
+        let hint = "`--outcome` is a path in the record as it is in the file";
+        err.complain(Failure::error((), format!("no record has a value at `{path}`")).code(Code::NoOutcome).hint(hint));
+        return exit::ERROR;
     }
     match faults {
         0 if summary.is_empty() => {

@@ -1,4 +1,4 @@
-//! `mcptest shim`: connects a client that supports only stdio to a server that is recorded.
+//! `mcptest shim`: connects a stdio-only client to a server that is being recorded.
 //!
 //! Standard input and output belong to the protocol.
 

@@ -196,7 +196,7 @@ fn summary(counts: &Counts) -> String {
     line
 }
 
-/// The output for tools. New keys may come; what is there keeps its meaning while `version` is 1.
+/// The output for tools. Keys may be added; existing keys keep their meaning while `version` is 1.
 #[derive(Serialize)]
 struct Report<'a> {
     version: u32,

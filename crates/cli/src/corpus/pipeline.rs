@@ -115,7 +115,7 @@ fn feed(
         let mut put = |job: Job| {
             bytes += job.bytes();
             bundle.push(job);
-            // Somebody may wait for what a pipe has so far.
+            // A reader may be waiting for the results of what a pipe has sent so far.
             if bytes < BUNDLE && !source.is_pipe() {
                 return !is_over.load(Ordering::Relaxed);
             }

@@ -47,7 +47,7 @@ pub(super) fn gate(name: &str, all: bool, page: &mut Page) {
         page.points("Where it comes from", [guide.source]);
     } else {
         page.text(&format!(
-            "`mcptest explain {} --all` says all there is; `mcptest explain {}` explains a metric.",
+            "`mcptest explain {} --all` shows everything; `mcptest explain {}` explains a metric.",
             gate.kind, names[0]
         ));
     }

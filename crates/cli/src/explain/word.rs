@@ -218,8 +218,8 @@ fn list(name: &str, words: &'static [Word], what: &str, page: &mut Page) {
         page.subject(word.name, what);
         page.text(word.meaning);
         if !word.see.is_empty() {
-            let codes: Vec<&str> = word.see.iter().map(|code| code.as_str()).collect();
-            page.text(&format!("See also `mcptest explain` of {}.", codes.join(", ")));
+            let codes: Vec<String> = word.see.iter().map(|code| format!("`{}`", code.as_str())).collect();
+            page.text(&format!("See also, with `mcptest explain`: {}.", codes.join(", ")));
         }
     }
 }

@@ -30,7 +30,7 @@ fn a_gate_is_explained_in_short_or_in_full() {
     let start = "stability (a gate, reads all runs together)\n\nDid the sessions stay consistent, and did all runs take the same path?\n";
     assert!(short.starts_with(start) && all.starts_with(start), "{short}{all}");
     let more =
-        "`mcptest explain stability --all` says all there is; `mcptest explain stability.score` explains a\nmetric.\n";
+        "`mcptest explain stability --all` shows everything; `mcptest explain stability.score` explains a\nmetric.\n";
     assert!(short.ends_with(more) && !all.contains("--all"), "{short}{all}");
     assert_eq!(reported(&["explain", "--all", "stability"]), all);
 }
@@ -126,7 +126,7 @@ absorbed (a verdict)
 The run failed, and the test has a `reliability:` block that says how often runs may fail. It does
 not fail the test by itself; the line with `(reliability)` decides.
 
-See also `mcptest explain` of absorbed-run, reliability-failed.
+See also, with `mcptest explain`: `absorbed-run`, `reliability-failed`.
 ",
     );
     explains(

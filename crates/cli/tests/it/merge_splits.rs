@@ -1,7 +1,7 @@
 //! A corpus that is scored in random parts and merged, against one process that reads all of it.
 //!
 //! Groups, summary and exit code must be the same, regardless of what is in the parts: records without a group, records that cannot be
-//! read, inputs that are not there, parts without anything. `MERGE_SPLITS=10000` tries that many splits.
+//! read, inputs that are not there, empty parts. `MERGE_SPLITS=10000` tries that many splits.
 
 use std::process::ExitCode;
 

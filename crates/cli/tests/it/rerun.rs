@@ -121,7 +121,7 @@ fn a_renamed_argument_is_found() {
     let output = rerun(&here, &[]);
     assert_eq!(diverged(&output), words(message));
     assert!(words(&text(&output)).contains(FIX), "{}", text(&output));
-    // A server that was started anew does not get what was not recorded either.
+    // A server that was started again does not get unrecorded calls either.
     assert_eq!(diverged(&rerun(&here, &["--tools", "live"])), words(message));
 }
 
@@ -222,7 +222,7 @@ fn a_rerun_gives_the_same_bytes_every_time() {
         command.env("TZ", zone).env("LANG", "tr_TR.UTF-8").env("OPENAI_API_KEY", "sk-test-another-key-0000");
         assert!(reports(&here, &mut command, &format!("again{at}")) == first, "{zone}");
     }
-    // It is what a replay says, but for where it comes from.
+    // It is the report of a replay, except for where the evidence comes from.
     let replayed = reports(&here, &mut mcptest(&here, &["run", "s.yml"]), "replayed");
     let as_replay = String::from_utf8(first.0).unwrap().replace("\"rerun\"", "\"replayed\"");
     assert_eq!(as_replay, String::from_utf8(replayed.0).unwrap());

@@ -551,7 +551,7 @@ fn gates_over_runs_need_groups_and_groups_need_runs() {
     let line = &objects(&output)[0];
     assert_eq!(
         json!([line["verdict"], line["failures"][0]["reason"]]),
-        json!(["unassessable", "the record names no group, and this gate judges groups of runs"])
+        json!(["unassessable", "the record has no group, and `stability` and `reliability` judge groups of runs"])
     );
     let output = folder.command(&["score", "one.jsonl", "--gates", "g.yml", "--group-by", "task.id"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
@@ -584,7 +584,7 @@ fn runs_without_an_outcome_make_their_group_unassessable() {
     let group = &objects(&output)[2];
     assert_eq!(
         json!([group["verdict"], group["failures"][0]["reason"]]),
-        json!(["unassessable", "not assessable: run 2 does not say how it ended"])
+        json!(["unassessable", "not assessable: run 2 has no outcome"])
     );
 }
 

@@ -57,7 +57,7 @@ fn a_score_in_several_requests_has_the_lines_of_the_command_line() {
     assert_eq!(last["result"]["messages"], String::from_utf8(alone.stderr).unwrap());
 }
 
-/// A text without anything in it is a record that is missing. In a file it would be a blank line.
+/// A blank text is a missing record. In a file, it would be a blank line.
 #[test]
 fn a_blank_record_is_an_error() {
     let here = Folder::with(&[]);

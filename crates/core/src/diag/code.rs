@@ -147,6 +147,7 @@ words! {
         NoGroup = "no-group",
         GroupGateWithoutGroup = "group-gate-without-group",
         OutcomeWithoutGroup = "outcome-without-group",
+        NoOutcome = "no-outcome",
         StdoutInUse = "stdout-in-use",
         NotScoreOutput = "not-score-output",
         GatesMismatch = "gates-mismatch",

@@ -1,8 +1,8 @@
 //! Exports of OpenTelemetry in protobuf, rewritten as OTLP/JSON, so that one importer reads both.
 //!
 //! `ExportTraceServiceRequest` and `TracesData` have the same bytes. Only the fields that the importer reads are written, and
-//! fields that are not known are skipped, as protobuf requires. A field with another type than it should have is an error: the
-//! bytes are then something else, such as logs or metrics.
+//! unknown fields are skipped, as protobuf requires. A field of the wrong type is an error: the bytes are something else, such
+//! as logs or metrics.
 
 use std::io::Write;
 
@@ -13,7 +13,7 @@ use super::ImportError;
 use crate::diag::Code;
 use crate::json::MAX_DEPTH;
 
-/// What a field holds, and so how it is encoded in both.
+/// The type of a field, which determines how it is encoded in protobuf and in JSON.
 enum Kind {
     Text,
     /// An id of this many bytes, as hexadecimal digits.
@@ -22,11 +22,11 @@ enum Kind {
     Bool,
     /// A 64-bit integer, as text.
     Integer,
-    /// The number of a word.
-    Word,
+    /// An enum value, as a number.
+    Enum,
     Double,
-    /// A moment in nanoseconds, as text.
-    Moment,
+    /// A time in nanoseconds, as text.
+    Time,
     One(&'static Message),
     Many(&'static Message),
 }
@@ -41,8 +41,8 @@ struct Field {
 struct Message {
     name: &'static str,
     fields: &'static [Field],
-    /// Exactly one of its fields is there. One that is not known would be lost evidence.
-    is_choice: bool,
+    /// Whether it is a `oneof`. There, an unknown field is an error: skipping it would lose evidence.
+    is_oneof: bool,
 }
 
 const fn field(number: u64, name: &'static str, kind: Kind) -> Field {
@@ -50,7 +50,7 @@ const fn field(number: u64, name: &'static str, kind: Kind) -> Field {
 }
 
 const fn message(name: &'static str, fields: &'static [Field]) -> Message {
-    Message { name, fields, is_choice: false }
+    Message { name, fields, is_oneof: false }
 }
 
 static EXPORT: Message = message("export", &[field(1, "resourceSpans", Kind::Many(&RESOURCE_SPANS))]);
@@ -72,8 +72,8 @@ static SPAN: Message = message(
         field(2, "spanId", Kind::Id(8)),
         field(4, "parentSpanId", Kind::Id(8)),
         field(5, "name", Kind::Text),
-        field(7, "startTimeUnixNano", Kind::Moment),
-        field(8, "endTimeUnixNano", Kind::Moment),
+        field(7, "startTimeUnixNano", Kind::Time),
+        field(8, "endTimeUnixNano", Kind::Time),
         field(9, "attributes", Kind::Many(&KEY_VALUE)),
         field(11, "events", Kind::Many(&EVENT)),
         field(15, "status", Kind::One(&STATUS)),
@@ -82,17 +82,17 @@ static SPAN: Message = message(
 static EVENT: Message = message(
     "event",
     &[
-        field(1, "timeUnixNano", Kind::Moment),
+        field(1, "timeUnixNano", Kind::Time),
         field(2, "name", Kind::Text),
         field(3, "attributes", Kind::Many(&KEY_VALUE)),
     ],
 );
-static STATUS: Message = message("status", &[field(2, "message", Kind::Text), field(3, "code", Kind::Word)]);
+static STATUS: Message = message("status", &[field(2, "message", Kind::Text), field(3, "code", Kind::Enum)]);
 static KEY_VALUE: Message =
     message("attribute", &[field(1, "key", Kind::Text), field(2, "value", Kind::One(&ANY_VALUE))]);
 static ANY_VALUE: Message = Message {
     name: "value",
-    is_choice: true,
+    is_oneof: true,
     fields: &[
         field(1, "stringValue", Kind::Text),
         field(2, "boolValue", Kind::Bool),
@@ -117,7 +117,7 @@ pub fn otlp_json(bytes: &[u8], most: usize) -> Result<String, ImportError> {
 struct Writer {
     out: Vec<u8>,
     most: usize,
-    /// The length of the export. What is left of a part says where it is, because parts end inside of what they are in.
+    /// Where the current message ends in the export. The offset of an error is this minus the bytes that are left.
     end: usize,
 }
 
@@ -129,7 +129,7 @@ enum Encoded<'a> {
     Bytes(&'a [u8]),
 }
 
-/// Why bytes are not a message, at the byte with so many after it in the same message.
+/// Why bytes are not a message, and how many bytes of the message are left at the error.
 struct Malformed(String, usize);
 
 fn malformed<T>(message: impl Into<String>, rest: &[u8]) -> Result<T, Malformed> {
@@ -222,7 +222,7 @@ impl Writer {
             let (number, value) = next_field(&mut rest)
                 .map_err(|Malformed(why, left)| Self::error(format!("{name}: {why}"), end, left))?;
             let Some(at) = message.fields.iter().position(|field| field.number == number) else {
-                if message.is_choice {
+                if message.is_oneof {
                     return Err(Self::error(format!("{name} of an unknown kind, field {number}"), end, start));
                 }
                 continue;
@@ -232,14 +232,14 @@ impl Writer {
                 lists |= 1 << at;
                 continue;
             }
-            let taken = if message.is_choice { u32::MAX } else { 1 << at };
+            let taken = if message.is_oneof { u32::MAX } else { 1 << at };
             if seen & taken != 0 {
-                let why = if message.is_choice { "comes after another value" } else { "occurs twice" };
+                let why = if message.is_oneof { "comes after another value" } else { "occurs twice" };
                 return Err(Self::error(format!("{name}: `{}` {why}", field.name), end, start));
             }
             self.key(field.name, seen == 0);
             seen |= 1 << at;
-            // Inside of a field the export ends where the field ends.
+            // For errors inside the field: it ends here.
             self.end = end - rest.len();
             self.scalar(field, value, name, depth, start - rest.len())?;
             self.end = end;
@@ -298,7 +298,7 @@ impl Writer {
                 })?;
                 let _ = serde_json::to_writer(&mut self.out, text);
             }
-            // No id is an empty one. One with only zeros is none either, but is left to the importer.
+            // An empty id is none. So is one of zeros, but that is left to the importer.
             (Kind::Id(size), Encoded::Bytes(bytes)) => {
                 if bytes.len() != *size && !bytes.is_empty() {
                     return Err(error(format!("must have {size} bytes, found {}", bytes.len()), length));
@@ -314,8 +314,8 @@ impl Writer {
             }
             (Kind::Bool, Encoded::Varint(value)) => _ = write!(self.out, "{}", value != 0),
             (Kind::Integer, Encoded::Varint(value)) => _ = write!(self.out, "\"{}\"", value.cast_signed()),
-            (Kind::Word, Encoded::Varint(value)) => _ = write!(self.out, "{}", value.cast_signed()),
-            (Kind::Moment, Encoded::Fixed64(value)) => _ = write!(self.out, "\"{value}\""),
+            (Kind::Enum, Encoded::Varint(value)) => _ = write!(self.out, "{}", value.cast_signed()),
+            (Kind::Time, Encoded::Fixed64(value)) => _ = write!(self.out, "\"{value}\""),
             (Kind::Double, Encoded::Fixed64(bits)) => match f64::from_bits(bits) {
                 number if number.is_finite() => _ = serde_json::to_writer(&mut self.out, &number),
                 number if number.is_nan() => self.out.extend_from_slice(b"\"NaN\""),

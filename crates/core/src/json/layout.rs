@@ -35,6 +35,8 @@ impl Layout {
     pub const EXACT_LINE: Self = Self { has_canonical_numbers: false, ..Self::LINE };
     /// Every item on its own line, with canonical numbers.
     pub const PRETTY: Self = Self { depth: Some(0), ..Self::LINE };
+    /// Every item on its own line. Numbers keep their spelling.
+    pub const EXACT_PRETTY: Self = Self { depth: Some(0), ..Self::EXACT_LINE };
 
     /// Writes anything that can be serialized.
     pub fn write(self, value: &(impl Serialize + ?Sized), out: impl Write) -> io::Result<()> {

@@ -398,8 +398,8 @@ impl<'de> Reader<'de> {
         Ok(())
     }
 
-    /// Goes past a value of a text that was checked before: only quotes and brackets matter.
-    fn pass(&mut self) -> Result<(), Error> {
+    /// Skips a value of a text that was checked before: only quotes and brackets matter.
+    fn skip_unchecked(&mut self) -> Result<(), Error> {
         let mut open = 0_usize;
         loop {
             match self.peek()? {
@@ -433,7 +433,7 @@ impl<'de> Reader<'de> {
 
     /// Checks a value and builds nothing.
     fn skip(&mut self) -> Result<(), Error> {
-        if self.mode == Mode::Checked { self.pass() } else { self.check() }
+        if self.mode == Mode::Checked { self.skip_unchecked() } else { self.check() }
     }
 
     fn check(&mut self) -> Result<(), Error> {

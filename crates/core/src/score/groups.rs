@@ -25,6 +25,13 @@ pub struct Run {
     pub(super) over: OverRuns,
 }
 
+impl Run {
+    /// Whether it is known how it ended.
+    pub fn has_outcome(&self) -> bool {
+        self.outcome.is_some()
+    }
+}
+
 /// Names end to end: a run is handed from thread to thread, and many small texts are slow to free on another.
 #[derive(Debug, Clone)]
 pub(super) struct Names {
@@ -296,7 +303,7 @@ impl<'a> GroupLine<'a> {
             let known: Vec<bool> = outcomes().flatten().collect();
             let mut check = CheckResult::from((GateKind::Reliability, gate.evaluate(&known)));
             if let Some(run) = outcomes().position(|outcome| outcome.is_none()) {
-                let why = format!("run {} does not say how it ended", run + 1);
+                let why = format!("run {} has no outcome", run + 1);
                 check.verdict = Verdict::Unassessable;
                 check.metrics = Metrics::default();
                 check.failures = vec![GateFailure {

@@ -35,7 +35,14 @@ pub struct Folder {
 /// Held while recording.
 #[derive(Debug)]
 pub struct Lock {
-    _folder: File,
+    folder: File,
+}
+
+/// Closing the file is not enough: a process that is being started shares it until it runs its own program.
+impl Drop for Lock {
+    fn drop(&mut self) {
+        let _ = self.folder.unlock();
+    }
 }
 
 impl Folder {
@@ -258,7 +265,7 @@ impl Folder {
     pub fn lock(&self) -> Result<Lock, CassetteError> {
         for _ in 0..LOCK_TRIES {
             if let Some(folder) = self.locked()?.filter(|folder| is_at(folder, &self.root)) {
-                return Ok(Lock { _folder: folder });
+                return Ok(Lock { folder });
             }
         }
         let why = "it keeps being removed".to_owned();

@@ -102,7 +102,7 @@ impl RecordedRun {
         keys.map(|(name, _)| *name).chain(names).map(|name| (name.to_owned(), dummy_value(name))).collect()
     }
 
-    /// What happened, as a run to judge. `live` has what servers answered that were started anew.
+    /// What happened, as a run to judge. `live` has the answers of servers that were started again.
     pub(super) fn judged(
         &self,
         request: &ProgramRequest<'_>,

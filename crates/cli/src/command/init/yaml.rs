@@ -4,7 +4,7 @@
 //! characters escaped.
 
 use mcptest_core::diag::{is_unprintable, printable};
-use mcptest_core::json;
+use mcptest_core::json::{self, Layout};
 use serde_json::Value;
 
 use crate::wrap::wrap;
@@ -61,7 +61,7 @@ pub(in crate::command) fn value(value: &Value, dollar: Dollar) -> String {
 
 /// A value as JSON that a YAML reader takes too.
 pub(super) fn json(value: &Value) -> String {
-    let text = json::pretty(value);
+    let text = Layout::EXACT_PRETTY.text(value);
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         // Outside strings no other character needs escaping.

@@ -40,9 +40,9 @@ pub(super) struct ScoredTrace {
     pub(super) tasks: Option<Vec<u32>>,
 }
 
-/// What is made of every trace.
+/// What to produce for every trace.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wants {
+pub(super) struct Outputs {
     /// Its line for standard output.
     pub(super) lines: bool,
     /// Its row for reports.
@@ -64,11 +64,11 @@ impl ScoredBatch {
         scorer: &Scorer,
         options: &Options,
         group_by: Option<&RecordKey>,
-        wants: Wants,
+        outputs: Outputs,
     ) -> Self {
         let mut out = Self {
             source: Arc::clone(&job.source),
-            text: Vec::with_capacity(if wants.lines { USUAL } else { 0 }),
+            text: Vec::with_capacity(if outputs.lines { USUAL } else { 0 }),
             cuts: Vec::new(),
             traces: Vec::new(),
             faults: Vec::new(),
@@ -76,12 +76,12 @@ impl ScoredBatch {
         };
         job.read(options, group_by, &mut |found| match score(found, scorer, &job.source) {
             Ok((mut one, group, mut result)) => {
-                if wants.lines {
+                if outputs.lines {
                     out.line(&TraceLine::new(&one, group.as_deref(), &result, scorer.trace_rules()));
                 }
                 let run = result.run.take();
                 let is_old = one.is_of_oldest_version();
-                let row = wants.rows.then(|| {
+                let row = outputs.rows.then(|| {
                     let trace = std::mem::take(&mut one.trace);
                     rows::trace(&one, trace, &result)
                 });
@@ -90,10 +90,10 @@ impl ScoredBatch {
                 out.traces.push(ScoredTrace { verdict, run, is_old, row, tasks });
             }
             Err(fault) => {
-                if wants.lines {
+                if outputs.lines {
                     out.line(&TraceLine::unread(&place_of(&fault), &fault.message));
                 }
-                if wants.rows {
+                if outputs.rows {
                     out.traces.push(ScoredTrace {
                         verdict: LineKind::Unread,
                         run: None,

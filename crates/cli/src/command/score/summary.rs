@@ -29,6 +29,8 @@ pub(super) struct Summary {
     /// Pass^k for k from 1.
     pass_hat: [Mean; MOST_K],
     notes: usize,
+    /// Runs with a known outcome.
+    pub(super) outcomes: usize,
     /// Traces of cassettes in which an edit would go unnoticed.
     pub(super) old: usize,
 }
@@ -111,7 +113,8 @@ impl Summary {
             out.push(format!("reliability, mean over groups: {pass_hat}"));
         }
         if self.notes > 0 {
-            let have = if self.notes == 1 { "has `notes` in its line" } else { "have `notes` in their lines" };
+            let have =
+                if self.notes == 1 { "has notes (see --output jsonl)" } else { "have notes (see --output jsonl)" };
             out.push(format!("{} {have}", many(self.notes, "group")));
         }
         if faults > 0 {

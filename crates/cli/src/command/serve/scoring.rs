@@ -71,7 +71,7 @@ impl<'scope> Scoring<'scope> {
         for record in records {
             let value = record.get();
             match value.starts_with('"').then(|| serde_json::from_str::<String>(value)) {
-                // White space between lines is no record, but this is one: a trace that is missing must not be passed over.
+                // A blank line in a file is not a record, but a blank text here is: a missing trace must be an error.
                 Some(Ok(text)) if text.trim_matches(is_blank).is_empty() => chunk.extend_from_slice(b"\"\""),
                 // A line break is white space between the values of a record, so that it stays one line.
                 Some(Ok(text)) if text.contains('\n') => chunk.extend_from_slice(text.replace('\n', " ").as_bytes()),

@@ -1,7 +1,7 @@
 //! Sources with exports of OpenTelemetry in protobuf, which become OTLP/JSON.
 //!
-//! Nothing in such a file names its format. It is recognized by its first fields, whose lengths have to fit into each other, and
-//! by bytes that no text has.
+//! Such a file does not name its format. It is recognized by its first fields, whose lengths must nest, and by bytes that never
+//! occur in text.
 
 use std::io::{self, Cursor, Read};
 use std::sync::Arc;
@@ -14,22 +14,22 @@ use super::window::Window;
 use super::{Batch, Item};
 use crate::corpus::in_source;
 
-/// How messages follow each other.
+/// How messages are framed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Framing {
-    /// The body of a request, or several in a row: a field `resource_spans` after the other.
+    /// The body of a request, or several in a row: one `resource_spans` field after another.
     Fields,
-    /// A length in four bytes, the most significant first, as the OpenTelemetry Collector writes before each message.
+    /// A big-endian length of four bytes before each message, as the OpenTelemetry Collector writes it.
     FixedLength,
-    /// A length as a protobuf number, as the libraries of protobuf write before each message.
+    /// A varint length before each message, as protobuf libraries write it.
     VarintLength,
 }
 
 /// The tag of `resource_spans` in an export, and of the first field of most of its parts.
 const FIRST_FIELD: u8 = 0x0a;
 
-/// How many bytes are searched for one that no text has.
-const SEARCHED: usize = 4096;
+/// How many bytes are searched for one that never occurs in text.
+const SNIFF_BYTES: usize = 4096;
 
 /// The state of reading messages. The window begins at a message, or inside a skipped one.
 pub(super) struct Messages {
@@ -39,13 +39,13 @@ pub(super) struct Messages {
     is_over: bool,
 }
 
-/// Whether bytes begin in some way.
+/// Whether bytes begin with an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Guess {
     Yes,
     No,
-    /// There are too few of them.
-    Open,
+    /// More bytes are needed to tell.
+    NeedMore,
 }
 
 impl Messages {
@@ -86,7 +86,7 @@ impl Messages {
             let (from, to) = match self.bounds(window.filled()) {
                 Ok(Some(bounds)) => bounds,
                 Ok(None) if window.fill() => continue,
-                Ok(None) => return Some(self.cut(window, "the number before it")),
+                Ok(None) => return Some(self.truncated(window, "the bytes of its length")),
                 Err(message) => {
                     self.is_over = true;
                     let hint = "what came before was read; check what wrote the file";
@@ -100,7 +100,7 @@ impl Messages {
             let to = usize::try_from(to).unwrap_or(usize::MAX);
             while window.filled().len() < to {
                 if !window.fill() {
-                    return Some(self.cut(window, &format!("its {to} bytes")));
+                    return Some(self.truncated(window, &format!("its {to} bytes")));
                 }
             }
             let (offset, bytes) = window.take(to, to);
@@ -130,8 +130,8 @@ impl Messages {
         Ok(Some((from, (tag + size) as u64 + length)))
     }
 
-    /// A message that the source ends in.
-    fn cut<R: Read>(&mut self, window: &mut Window<R>, of: &str) -> Item {
+    /// The error for a message that the end of the source cuts off.
+    fn truncated<R: Read>(&mut self, window: &mut Window<R>, of: &str) -> Item {
         self.is_over = true;
         let failure = window.failure();
         let (offset, there) = (window.offset(0), window.filled().len());
@@ -147,7 +147,7 @@ impl Messages {
     fn message(&self, offset: u64, bytes: &[u8], skipped: usize) -> Item {
         let start = offset + skipped as u64;
         let text = if self.framing == Framing::FixedLength && is_packed(bytes) {
-            unpacked(bytes, self.max_record).map_err(|error| {
+            decompress(bytes, self.max_record).map_err(|error| {
                 let message = format!("the compressed message cannot be read: {error}");
                 Item::broken(Code::DamagedArchive, start, message, "what came before was read; copy the file again")
             })
@@ -162,7 +162,7 @@ impl Messages {
                 Item::no_utf8(start, bad.as_bytes()[at])
             }),
             Ok(Some(bytes)) => otlp_json(&bytes, self.max_record).map_err(|mut error| {
-                // Its place is in the unpacked bytes.
+                // Its offset is in the decompressed bytes, not in the source.
                 error.place = None;
                 Item::Broken(in_source(error, start))
             }),
@@ -178,15 +178,15 @@ impl Messages {
     }
 }
 
-/// The bytes of a compressed message, and one more than `most` if there are more.
-fn unpacked(bytes: &[u8], most: usize) -> io::Result<Option<Vec<u8>>> {
+/// Decompresses a message, up to one byte more than `most`.
+fn decompress(bytes: &[u8], most: usize) -> io::Result<Option<Vec<u8>>> {
     let input = Unpacked::new(Box::new(Cursor::new(bytes.to_vec())), Arc::default());
     let mut out = Vec::new();
     input.take(most as u64 + 1).read_to_end(&mut out)?;
     Ok(Some(out))
 }
 
-/// Most bytes of a tag and a length.
+/// Maximum number of bytes of a tag and a length.
 const MAX_VARINT: usize = 6;
 
 /// A length, and how many bytes it has; `None` for one that is not complete, or longer than 32 bits.
@@ -206,9 +206,9 @@ fn fixed(bytes: &[u8]) -> Option<(u64, usize)> {
     Some((u64::from(u32::from_be_bytes(bytes)), 4))
 }
 
-/// Whether bytes begin with a message in this framing. No more bytes are asked for than are needed: a pipe may wait for an answer.
+/// Whether bytes begin with a message in this framing. No more bytes are read than needed: a pipe may wait.
 fn guess(framing: Framing, bytes: &[u8]) -> Guess {
-    // No text begins with the first byte of a length that a record may have.
+    // The first byte of an allowed length never occurs in text.
     if framing == Framing::FixedLength && bytes.first().is_some_and(|byte| !is_never_in_text(*byte)) {
         return Guess::No;
     }
@@ -218,20 +218,20 @@ fn guess(framing: Framing, bytes: &[u8]) -> Guess {
         Framing::VarintLength => varint(bytes),
     };
     let Some((length, size)) = header else {
-        return if bytes.len() < 5 { Guess::Open } else { Guess::No };
+        return if bytes.len() < 5 { Guess::NeedMore } else { Guess::No };
     };
     let message = &bytes[size..];
     if framing == Framing::FixedLength {
         if message.len() < 4 {
-            return Guess::Open;
+            return Guess::NeedMore;
         }
         if is_packed(message) {
             return Guess::Yes;
         }
     }
     match begins_like_export(message, length) {
-        Guess::Yes if bytes.iter().take(SEARCHED).any(|byte| is_never_in_text(*byte)) => Guess::Yes,
-        Guess::Yes if bytes.len() < SEARCHED => Guess::Open,
+        Guess::Yes if bytes.iter().take(SNIFF_BYTES).any(|byte| is_never_in_text(*byte)) => Guess::Yes,
+        Guess::Yes if bytes.len() < SNIFF_BYTES => Guess::NeedMore,
         Guess::Yes => Guess::No,
         other => other,
     }
@@ -249,7 +249,7 @@ fn begins_like_export(bytes: &[u8], length: u64) -> Guess {
     let (mut rest, mut length) = (bytes, length);
     let mut expected: &[u8] = &[FIRST_FIELD];
     for level in 0..3 {
-        let Some((&tag, after)) = rest.split_first() else { return Guess::Open };
+        let Some((&tag, after)) = rest.split_first() else { return Guess::NeedMore };
         if !expected.contains(&tag) {
             return Guess::No;
         }
@@ -257,7 +257,7 @@ fn begins_like_export(bytes: &[u8], length: u64) -> Guess {
             break;
         }
         let Some((inner, size)) = varint(after) else {
-            return if after.len() < 5 { Guess::Open } else { Guess::No };
+            return if after.len() < 5 { Guess::NeedMore } else { Guess::No };
         };
         if length < 1 + size as u64 || inner > length - 1 - size as u64 {
             return Guess::No;

@@ -246,7 +246,7 @@ mod messages {
             for end in framed.len() + 1..2 * framed.len() {
                 let (at, there) = (framed.len(), end - framed.len());
                 let of = if there < header.max(2) && header != 1 {
-                    "the number before it".to_owned()
+                    "the bytes of its length".to_owned()
                 } else {
                     format!("its {at} bytes")
                 };

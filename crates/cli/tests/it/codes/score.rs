@@ -54,6 +54,10 @@ pub(super) fn provoked() -> Vec<(Code, String)> {
             Code::OutcomeWithoutGroup,
             print(&["score", "ok.jsonl", "--gates", "calls.yml", "--outcome", "x", "--outcome-pass", "1"]),
         ),
+        (
+            Code::NoOutcome,
+            print(&["score", "ok.jsonl", "--group-by", "{stem}", "--outcome", "x", "--outcome-pass", "1"]),
+        ),
         (Code::StdoutInUse, print(&["score", "ok.jsonl", "--gates", "calls.yml", "--reporter", "junit"])),
         (Code::NotScoreOutput, print(&["score", "--merge", "ok.jsonl"])),
         (Code::GatesMismatch, merged()),

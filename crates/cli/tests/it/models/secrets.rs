@@ -13,7 +13,7 @@ use super::provider::{Answer, Loopback, Request};
 use super::{cassette, cassettes, finish, suite, test};
 use crate::Folder;
 
-/// So many characters of a secret in a row are a piece of it.
+/// This many consecutive characters of a secret count as a piece of it.
 const PIECE: usize = 12;
 
 /// A secret. It is made when the test runs, so that the repository contains nothing that looks like one.

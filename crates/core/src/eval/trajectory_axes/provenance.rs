@@ -138,7 +138,7 @@ fn each_leaf(value: &Value, found: &mut impl FnMut(&Value)) {
     }
 }
 
-/// Whether it was recorded what a call returned.
+/// Whether the content of a result was recorded.
 fn shows(result: &ToolResult) -> bool {
     result.content.is_some() || result.structured_content.is_some()
 }

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_in_a_table_has_the_unit_that_makes_it_a_time_of_our_days() {
+    fn a_number_in_a_table_is_read_in_the_unit_that_gives_a_recent_date() {
         let expected = Moment(1_700_000_000_000_000_000);
         for written in [1_700_000_000, 1_700_000_000_000, 1_700_000_000_000_000, 1_700_000_000_000_000_000] {
             assert_eq!(Moment(written).of_table(), expected, "{written}");
