@@ -51,13 +51,15 @@ pub(crate) fn in_source(error: ImportError, start: u64) -> RecordError {
 }
 
 impl Job {
-    /// About how many bytes it takes in memory.
+    /// About how many bytes it and its result take in memory.
     pub(super) fn bytes(&self) -> usize {
-        match &self.what {
+        const EACH: usize = 4096;
+        let texts = match &self.what {
             Payload::Records { batch, .. } => batch.text.capacity(),
             Payload::Pieces { texts, .. } => texts.iter().map(String::len).sum(),
             Payload::Fault(_) | Payload::Note(_) => 0,
-        }
+        };
+        EACH + texts
     }
 
     /// The note, if this job is one.
@@ -147,4 +149,17 @@ pub(super) fn unknown(text: &str) -> ImportError {
         import::hint_for_unknown(text)
             .map_or_else(|| format!("set it with --from: {}", known.join(", ")), str::to_owned),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_job_is_free_so_that_a_bundle_has_an_end() {
+        let fault = Payload::Fault(RecordError::error(None, "broken"));
+        for what in [fault, Payload::Note("read as otel".to_owned())] {
+            assert!(Job { source: "a".into(), what }.bytes() >= 1024);
+        }
+    }
 }

@@ -112,11 +112,15 @@ fn feed(
         is_wanted
     };
     for source in sources {
+        // The writer of a pipe may be waiting for the results of what it has sent so far.
+        let may_wait = source.size.is_none();
+        if may_wait && !bundle.is_empty() && !send(std::mem::take(&mut bundle)) {
+            return;
+        }
         let mut put = |job: Job| {
             bytes += job.bytes();
             bundle.push(job);
-            // A reader may be waiting for the results of what a pipe has sent so far.
-            if bytes < BUNDLE && !source.is_pipe() {
+            if bytes < BUNDLE && !may_wait {
                 return !is_over.load(Ordering::Relaxed);
             }
             bytes = 0;

@@ -402,25 +402,33 @@ fn a_record_beyond_the_limit_is_refused_and_the_next_one_is_scored() {
 
 #[test]
 fn the_first_verdict_is_there_before_the_input_ends() {
-    let folder = Folder::with(&[]);
-    let mut child = piped(&folder, &["score", "-"]);
-    let mut input = child.stdin.take().unwrap();
-    let output = BufReader::new(child.stdout.take().unwrap());
-    let (send, seen) = mpsc::channel();
-    let reader = std::thread::spawn(move || {
-        for line in output.lines() {
-            let _ = send.send(line.unwrap());
+    let folder = Folder::with(&[("one.jsonl", GOOD)]);
+    for inputs in [&["-"][..], &["/dev/stdin"], &["one.jsonl", "-"]] {
+        let mut child = piped(&folder, &[&["score"], inputs].concat());
+        let mut input = child.stdin.take().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let (send, seen) = mpsc::channel();
+        let reader = std::thread::spawn(move || {
+            for line in output.lines() {
+                let _ = send.send(line.unwrap());
+            }
+        });
+        let check = |index: usize| {
+            let line = seen.recv_timeout(Duration::from_mins(1)).unwrap();
+            assert_eq!(serde_json::from_str::<Value>(&line).unwrap()["index"], json!(index), "{inputs:?}");
+        };
+        if inputs.len() > 1 {
+            check(0);
         }
-    });
-    for index in 0..3 {
-        input.write_all(format!("{GOOD}\n").as_bytes()).unwrap();
-        input.flush().unwrap();
-        let line = seen.recv_timeout(Duration::from_mins(1)).unwrap();
-        assert_eq!(serde_json::from_str::<Value>(&line).unwrap()["index"], json!(index));
+        for index in 0..3 {
+            input.write_all(format!("{GOOD}\n").as_bytes()).unwrap();
+            input.flush().unwrap();
+            check(index);
+        }
+        drop(input);
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+        reader.join().unwrap();
     }
-    drop(input);
-    assert_eq!(child.wait().unwrap().code(), Some(0));
-    reader.join().unwrap();
 }
 
 /// Runs of two tasks: calls, and whether the harness was content.

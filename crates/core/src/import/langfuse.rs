@@ -18,15 +18,17 @@ use super::{ImportError, Piece, Unit, otel};
 
 const LISTS: [&str; 2] = ["observations", "data"];
 
+/// Whether a value is an observation.
+fn is_row(shape: &Shape<'_>) -> bool {
+    let Shape::Object(map) = shape else { return false };
+    let has = |keys: [&str; 2]| keys.iter().any(|key| map.contains_key(*key));
+    has(["trace_id", "traceId"])
+        && has(["start_time", "startTime"])
+        && has(["parent_observation_id", "parentObservationId"])
+        && shape.has(&["type"])
+}
+
 pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
-    let is_row = |shape: &Shape<'_>| {
-        let Shape::Object(map) = shape else { return false };
-        let has = |keys: [&str; 2]| keys.iter().any(|key| map.contains_key(*key));
-        has(["trace_id", "traceId"])
-            && has(["start_time", "startTime"])
-            && has(["parent_observation_id", "parentObservationId"])
-            && shape.has(&["type"])
-    };
     let found = match shape {
         Shape::List(_) => shape.elements().first().is_some_and(is_row),
         Shape::Object(_) if is_row(shape) => true,
@@ -72,7 +74,7 @@ struct Row<'a> {
 }
 
 pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
-    otel::pieces(text, &LISTS, piece)
+    otel::pieces(text, &LISTS, is_row, piece)
 }
 
 fn piece(text: &str) -> Result<Piece<'_>, ImportError> {

@@ -56,7 +56,7 @@ struct Row<'a> {
 }
 
 pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
-    otel::pieces(text, &LISTS, piece)
+    otel::pieces(text, &LISTS, is_row, piece)
 }
 
 fn piece(text: &str) -> Result<Piece<'_>, ImportError> {

@@ -20,12 +20,16 @@ const LISTS: [&str; 2] = ["data", "spans"];
 /// The attribute with the kind of a span.
 const KIND: &str = "openinference.span.kind";
 
-pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
-    let is_piece = |shape: &Shape<'_>| match shape.text("object").as_deref() {
+/// Whether a value is a trace or a span.
+fn is_piece(shape: &Shape<'_>) -> bool {
+    match shape.text("object").as_deref() {
         Some("trace.span") => shape.has(&["span_data"]),
         Some("trace") => shape.has(&["workflow_name"]),
         _ => false,
-    };
+    }
+}
+
+pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
     let found = match shape {
         Shape::List(_) => shape.elements().iter().any(is_piece),
         Shape::Object(_) if is_piece(shape) => true,
@@ -56,7 +60,7 @@ pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
         })?;
         Ok(Piece { key: key.0.into_owned().into(), text: text.to_owned().into() })
     };
-    rows(text, &LISTS)?.into_iter().map(piece).collect()
+    rows(text, &LISTS, is_piece)?.into_iter().map(piece).collect()
 }
 
 #[derive(Deserialize)]

@@ -158,6 +158,11 @@ struct Run<'o> {
 }
 
 impl Run<'_> {
+    /// Whether the last reply has this id.
+    fn is_known_reply(&self, key: Option<&str>) -> bool {
+        key.is_some() && self.turn.as_ref().map(|(_, known)| known.as_str()) == key
+    }
+
     /// Adds the answer in a call of `finish`.
     fn close(&mut self) -> Result<(), ImportError> {
         let Some(text) = self.closing.take() else { return Ok(()) };
@@ -188,9 +193,13 @@ impl Run<'_> {
         if let Some(call) = event.tool_call_metadata.as_ref().filter(|_| is_agent) {
             let reply = call.model_response.as_ref();
             let key = reply.and_then(|reply| id(reply.id.as_deref()));
-            if key.is_some() && self.turn.as_ref().map(|(_, known)| known) == key.as_ref() {
+            let answer = event.args.as_ref().and_then(|args| args.final_thought.as_deref());
+            let answer = answer.filter(|text| action == FINISH && !text.is_empty()).map(str::to_owned);
+            if self.is_known_reply(key.as_deref()) {
+                self.closing = answer.or(self.closing.take());
                 return Ok(());
             }
+            self.close()?;
             let message = reply.and_then(|reply| reply.choices.as_ref()?.first()?.message);
             let mut message = match message {
                 Some(raw) => openai_chat::message(raw.get(), Place::Key("message"))?,
@@ -203,8 +212,7 @@ impl Run<'_> {
                 message.parts.push(Part::Call(Call { id: own, name, ..Call::default() }));
             }
             message.model = reply.and_then(|reply| reply.model.as_deref()).map(str::to_owned);
-            let answer = event.args.as_ref().and_then(|args| args.final_thought.as_deref());
-            self.closing = answer.filter(|text| action == FINISH && !text.is_empty()).map(str::to_owned);
+            self.closing = answer;
             return self.say(message, key, place);
         }
         let args = event.args.as_ref();
@@ -217,6 +225,7 @@ impl Run<'_> {
                 self.builder.add(Message::with_parts(Role::User, texts.collect()), &place).map(|_| ())
             }
             (Some("agent"), "message" | "finish" | "reject" | "think") => {
+                self.close()?;
                 self.say(Message::with_parts(Role::Assistant, texts.collect()), None, place)
             }
             (Some("agent"), action) if !NO_CALLS.contains(&action) => {
@@ -237,10 +246,12 @@ impl Run<'_> {
             ("MessageEvent", _) => {
                 let Some(raw) = event.llm_message else { return Err(ImportError::new("it has no `llm_message`")) };
                 match openai_chat::message(raw.get(), Place::Key("llm_message"))? {
-                    Some(message) if message.role == Role::Assistant => self.say(message, None, place),
                     Some(message) => {
                         self.close()?;
-                        self.builder.add(message, &place).map(|_| ())
+                        match message.role {
+                            Role::Assistant => self.say(message, None, place),
+                            Role::User | Role::Tool => self.builder.add(message, &place).map(|_| ()),
+                        }
                     }
                     None => Ok(()),
                 }
@@ -251,13 +262,17 @@ impl Run<'_> {
                 let name = name.ok_or_else(|| ImportError::new("it is a call and has no `tool_name`"))?.to_owned();
                 let args = wire::optional(call.and_then(|call| call.arguments), wire::arguments, "arguments")?;
                 let id = call_id.or_else(|| id(call?.id.as_deref()));
+                let key = event.llm_response_id.as_deref().map(str::to_owned);
+                if !self.is_known_reply(key.as_deref()) {
+                    self.close()?;
+                }
                 let answer = args.as_ref().filter(|_| name == FINISH).and_then(|args| args.get("message")?.as_str());
-                self.closing = answer.filter(|text| !text.is_empty()).map(str::to_owned);
+                let answer = answer.filter(|text| !text.is_empty()).map(str::to_owned);
+                self.closing = answer.or(self.closing.take());
                 let thought = event.thought.and_then(|raw| wire::part::<Vec<Said<'_>>>(raw).ok());
                 let texts = thought.into_iter().flatten().filter_map(|said| said.text.map(|text| text.0.into_owned()));
                 let mut parts: Vec<Part> = texts.filter(|text| !text.is_empty()).map(Part::Text).collect();
                 parts.push(Part::Call(Call { id, name, args, ..Call::default() }));
-                let key = event.llm_response_id.as_deref().map(str::to_owned);
                 self.say(Message::with_parts(Role::Assistant, parts), key, place)
             }
             ("AgentErrorEvent" | "UserRejectObservation", Some(id)) => {
@@ -284,9 +299,7 @@ impl Run<'_> {
 
     /// Adds a message of the model. Parts of a known reply are added to that reply.
     fn say(&mut self, message: Message, key: Option<String>, place: Place<'_>) -> Result<(), ImportError> {
-        if let Some((turn, known)) = self.turn.as_ref()
-            && Some(known) == key.as_ref()
-        {
+        if let Some((turn, _)) = self.turn.as_ref().filter(|_| self.is_known_reply(key.as_deref())) {
             return self.builder.append(*turn, message.parts, &place);
         }
         let turn = self.builder.add(Message { spent: Spent::Unknown, ..message }, &place)?;

@@ -54,33 +54,45 @@ fn is_span(shape: &Shape<'_>) -> bool {
 pub(super) fn pieces<'a>(
     text: &'a str,
     lists: &[&str],
+    is_row: fn(&Shape<'_>) -> bool,
     piece: fn(&'a str) -> Result<Piece<'a>, ImportError>,
 ) -> Result<Vec<Piece<'a>>, ImportError> {
-    let rows = rows(text, lists)?.into_iter();
+    let rows = rows(text, lists, is_row)?.into_iter();
     rows.map(|(place, row)| piece(row).map_err(|error| if place.is_empty() { error } else { error.at(place) }))
         .collect()
 }
 
-/// The rows of a value: the elements of a list, those of a list under one of some keys, or the value itself. Each with its
-/// place.
-pub(super) fn rows<'a>(text: &'a str, lists: &[&str]) -> Result<Vec<(String, &'a str)>, ImportError> {
-    let (key, items): (_, Vec<&RawValue>) = if text.trim_start().starts_with('[') {
-        ("", wire::typed(text)?)
-    } else {
-        // Most values are single rows, which have none of the keys.
-        let is_there = |path: &&str| path.rsplit('.').next().is_some_and(|key| text.contains(&format!("\"{key}\"")));
-        if !lists.iter().any(is_there) {
-            return Ok(vec![(String::new(), text)]);
-        }
-        wire::check(text)?;
-        let shape = Shape::part(text);
-        let list = |path: &&'_ str| shape.as_ref()?.find(path).filter(|list| list.get().starts_with('['));
-        let Some((key, list)) = lists.iter().find_map(|path| Some((*path, list(path)?))) else {
-            return Ok(vec![(String::new(), text)]);
-        };
-        (key, wire::part(list).map_err(|error| error.at(key))?)
-    };
-    Ok(items.into_iter().enumerate().map(|(at, item)| (format!("{key}[{at}]"), item.get())).collect())
+/// The rows of a value: the elements of a list, or those of a list under one of some keys, or the value itself. A row may have
+/// more rows in it. Each with its place.
+pub(super) fn rows<'a>(
+    text: &'a str,
+    lists: &[&str],
+    is_row: fn(&Shape<'_>) -> bool,
+) -> Result<Vec<(String, &'a str)>, ImportError> {
+    let itself = || vec![(String::new(), text)];
+    if text.trim_start().starts_with('[') {
+        return Ok(placed("", wire::typed(text)?).collect());
+    }
+    // Most values are single rows, which have none of the keys.
+    let is_there = |path: &&str| path.rsplit('.').next().is_some_and(|key| text.contains(&format!("\"{key}\"")));
+    if !lists.iter().any(is_there) {
+        return Ok(itself());
+    }
+    wire::check(text)?;
+    let Some(shape) = Shape::part(text) else { return Ok(itself()) };
+    let list = |path: &&str| shape.find(path).filter(|list| list.get().starts_with('['));
+    let Some((key, list)) = lists.iter().find_map(|path| Some((*path, list(path)?))) else { return Ok(itself()) };
+    let items: Vec<&RawValue> = wire::part(list).map_err(|error| error.at(key))?;
+    let mut rows = if is_row(&shape) { itself() } else { Vec::new() };
+    // A row may also have a list of something else under such a key.
+    if rows.is_empty() || items.iter().any(|item| Shape::part(item.get()).is_some_and(|item| is_row(&item))) {
+        rows.extend(placed(key, items));
+    }
+    Ok(rows)
+}
+
+fn placed<'a>(key: &str, items: Vec<&'a RawValue>) -> impl Iterator<Item = (String, &'a str)> {
+    items.into_iter().enumerate().map(move |(at, item)| (format!("{key}[{at}]"), item.get()))
 }
 
 /// The ids of a span.
@@ -104,7 +116,7 @@ struct SpanTrace<'a> {
 
 pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
     refuse_page(text)?;
-    pieces(text, &LISTS, piece)
+    pieces(text, &LISTS, is_span, piece)
 }
 
 /// Refuses one page of Phoenix: the spans of a trace may be on several, and a trace must be complete.
@@ -171,7 +183,7 @@ struct Wire<'a> {
     span_events: Vec<WireEvent<'a>>,
     resource: Option<Resource<'a>>,
     resource_attributes: Option<BTreeMap<Text<'a>, &'a RawValue>>,
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, alias = "childSpans", deserialize_with = "null_as_default")]
     child_spans: Vec<&'a RawValue>,
 }
 

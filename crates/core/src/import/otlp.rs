@@ -82,12 +82,17 @@ struct TraceId<'a> {
 }
 
 pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
-    // Only spans without their export have no such key.
-    if !KEYS.iter().any(|key| text.contains(key)) && Shape::of(text).is_some_and(|shape| sniff(&shape).is_some()) {
-        otel::refuse_page(text)?;
-        return otel::pieces(text, &[LIST], piece);
+    let is_export = |shape: &Shape<'_>| KEYS.iter().any(|key| shape.has(&[key]));
+    let are_spans = || Shape::of(text).is_some_and(|shape| !is_export(&shape) && sniff(&shape).is_some());
+    let spans = || otel::refuse_page(text).and_then(|()| otel::pieces(text, &[LIST], is_span, piece));
+    // Spans without their export have no such key, except inside of a text.
+    if !KEYS.iter().any(|key| text.contains(key)) && are_spans() {
+        return spans();
     }
-    let export: Export<'_> = wire::typed(text)?;
+    let export: Export<'_> = match wire::typed(text) {
+        Err(_) if are_spans() => return spans(),
+        read => read?,
+    };
     let budget = CopyBudget::of(text);
     let mut out: Vec<(String, String)> = Vec::new();
     for (resource_at, resource) in export.resources.into_iter().enumerate() {

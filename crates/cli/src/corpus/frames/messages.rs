@@ -104,10 +104,13 @@ impl Messages {
                 }
             }
             let (offset, bytes) = window.take(to, to);
-            // An empty message has nothing.
             if from < to {
                 return Some(self.message(offset, &bytes[from..], from));
             }
+            // No exporter writes one. Zeros are what a crash leaves in a file.
+            self.is_over = true;
+            let hint = "what came before was read; the file is damaged from here on";
+            return Some(Item::broken(Code::InvalidRecord, offset, "a message has a length of 0", hint));
         }
     }
 

@@ -200,10 +200,18 @@ mod messages {
         let (a, b) = (spans("a"), spans("b"));
         let len = a.len();
         check([&a[..], &b].concat(), &[&json(0, "a"), &json(len, "b")]);
-        let fixed = [with_fixed_length(&a), with_fixed_length(&[]), with_fixed_length(&b)].concat();
-        check(fixed, &[&json(0, "a"), &json(len + 8, "b")]);
-        let varint = [with_varint_length(&a), with_varint_length(&[]), with_varint_length(&b)].concat();
-        check(varint, &[&json(0, "a"), &json(len + 2, "b")]);
+        check([with_fixed_length(&a), with_fixed_length(&b)].concat(), &[&json(0, "a"), &json(len + 4, "b")]);
+        check([with_varint_length(&a), with_varint_length(&b)].concat(), &[&json(0, "a"), &json(len + 1, "b")]);
+    }
+
+    #[test]
+    fn zeros_where_a_message_should_be_are_an_error() {
+        let a = spans("a");
+        let rest = "a message has a length of 0 (what came before was read; the file is damaged from here on)";
+        for (framed, zeros) in [(with_fixed_length(&a), 4), (with_varint_length(&a), 1), (with_fixed_length(&a), 400)] {
+            let error = format!("{}! {rest}", framed.len());
+            check([&framed[..], &vec![0; zeros]].concat(), &[&json(0, "a"), &error]);
+        }
     }
 
     #[test]

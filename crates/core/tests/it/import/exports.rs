@@ -247,3 +247,28 @@ fn the_answer_in_a_call_of_finish_is_the_closing_message() {
         [text("Delete it."), None, None, text("I deleted it."), text("And now?"), None, None, text("Nothing to do.")];
     assert_eq!(turns, expected);
 }
+
+#[test]
+fn the_answer_of_finish_is_the_last_message_unless_another_follows() {
+    let call = |name: &str, arguments: &str, reply: &str, id: &str| {
+        format!(
+            r#"{{"kind":"ActionEvent","source":"agent","tool_name":"{name}","tool_call_id":"{id}","llm_response_id":"{reply}","tool_call":{{"id":"{id}","name":"{name}","arguments":{arguments}}}}}"#
+        )
+    };
+    let finish = call("finish", r#"{"message":"All done."}"#, "r1", "c1");
+    let look = |reply: &str| call("look", "{}", reply, "c2");
+    let said =
+        r#"{"kind":"MessageEvent","source":"agent","llm_message":{"role":"assistant","content":"One more thing."}}"#;
+    let user = r#"{"kind":"MessageEvent","source":"user","llm_message":{"role":"user","content":"Clean up."}}"#;
+    for (events, expected) in [
+        (vec![&*finish], "All done."),
+        (vec![&*finish, &look("r1")], "All done."),
+        (vec![&*look("r1"), &finish], "All done."),
+        (vec![&*finish, said], "One more thing."),
+        (vec![&*finish, said, &finish.replace("r1", "r2").replace("c1", "c3")], "All done."),
+    ] {
+        let text = format!("[{user},{}]", events.join(","));
+        let trace = read(Format::Openhands, &text).unwrap().remove(0).trace;
+        assert_eq!(trace.final_response.as_deref(), Some(expected), "{text}");
+    }
+}

@@ -396,3 +396,23 @@ fn a_child_that_cannot_be_read_is_refused_with_its_place() {
     let message = "child_spans[0]: timestamp: expected a time in nanoseconds or a date, found a string (\"never\")";
     assert_eq!(refusal(Format::Otel, &tree.to_string()), message);
 }
+
+#[test]
+fn a_span_that_has_a_list_under_a_key_of_pages_is_still_a_span() {
+    let span = |id: &str, name: &str, more: &str| {
+        format!(
+            r#"{{"trace_id":"4bf92f3577b34da6a3ce929d0e0e4736","span_id":"{id}","name":"{name}","start_time":1,"end_time":2,"attributes":{{"gen_ai.operation.name":"execute_tool","gen_ai.tool.name":"{name}"}}{more}}}"#
+        )
+    };
+    let inner = span("03", "send", "");
+    for (more, expected) in [
+        (String::new(), &["delete"][..]),
+        (r#","data":[]"#.to_owned(), &["delete"]),
+        (r#","data":[{"x":1}],"spans":null"#.to_owned(), &["delete"]),
+        (format!(r#","spans":[{inner}]"#), &["delete", "send"]),
+    ] {
+        let trace = read(Format::Otel, &span("02", "delete", &more)).unwrap().remove(0).trace;
+        let names: Vec<String> = trace.tool_calls.unwrap().into_iter().map(|call| call.name).collect();
+        assert_eq!(names, expected, "{more}");
+    }
+}

@@ -298,6 +298,9 @@ fn spans_without_their_export_are_read_alone_and_in_lists_but_not_from_one_page_
     let span = page["data"][0].to_string();
     assert_eq!(sniffed(&span), Some((Format::Otlp, Unit::Piece)));
     assert_eq!(read(Format::Otlp, &span).unwrap()[0].trace.tool_calls, traces.tool_calls);
+    let mut about = page["data"][0].clone();
+    about["name"] = json!("explain resourceSpans");
+    assert_eq!(read(Format::Otlp, &about.to_string()).unwrap()[0].trace.tool_calls, traces.tool_calls);
 
     let mut first = page.clone();
     first["next_cursor"] = json!("abc");
