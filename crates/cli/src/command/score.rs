@@ -244,7 +244,6 @@ fn score(
                 bar.pause(|| rows::emit(&source, row, number, is_first, &mut |event| emit(event, lines)));
             }
             if let Some((group, run)) = scored.run {
-                summary.outcomes += usize::from(run.has_outcome());
                 groups.add(&group, run);
             }
         }
@@ -274,7 +273,7 @@ fn score(
     }
     broken_out = broken_out.or(listed.err());
     complaints.finish(err);
-    let code = finish(typed, &summary, groups.is_empty(), complaints.count(), err);
+    let code = finish(typed, &summary, &groups, complaints.count(), err);
     let mut code = code.max(met.finish(scorer, typed.gates.as_deref(), complaints.count(), err));
     if let Some(reporters) = reporters {
         for unwritten in reporters.finish(&report, None) {
@@ -298,19 +297,19 @@ fn printed_all(broken_out: Option<std::io::Error>) -> Result<(), Stop> {
 }
 
 /// Prints the summary and returns the exit code.
-fn finish(typed: &Score, summary: &Summary, has_no_groups: bool, faults: usize, err: &mut Stream<'_>) -> u8 {
+fn finish(typed: &Score, summary: &Summary, groups: &Groups, faults: usize, err: &mut Stream<'_>) -> u8 {
     err.complain(summary.text(faults));
     if typed.allow_inconclusive && summary.inconclusive() > 0 {
-        let groups = many(summary.inconclusive(), "inconclusive group");
-        err.complain(format!("note: {groups} allowed by --allow-inconclusive"));
+        let inconclusive = many(summary.inconclusive(), "inconclusive group");
+        err.complain(format!("note: {inconclusive} allowed by --allow-inconclusive"));
     }
-    for note in notes(typed, has_no_groups, !summary.is_empty() && faults == 0) {
+    for note in notes(typed, groups.is_empty(), !summary.is_empty() && faults == 0) {
         err.complain(note);
     }
     if let Some(note) = note_on_oldest(summary.old) {
         err.complain(format!("note: {note}"));
     }
-    if let Some(path) = typed.outcome.as_ref().filter(|_| !has_no_groups && summary.outcomes == 0) {
+    if let Some(path) = typed.outcome.as_ref().filter(|_| !groups.is_empty() && !groups.has_outcomes()) {
         let hint = "`--outcome` is a path in the record as it is in the file";
         err.complain(Failure::error((), format!("no record has a value at `{path}`")).code(Code::NoOutcome).hint(hint));
         return exit::ERROR;

@@ -25,13 +25,6 @@ pub struct Run {
     pub(super) over: OverRuns,
 }
 
-impl Run {
-    /// Whether it is known how it ended.
-    pub fn has_outcome(&self) -> bool {
-        self.outcome.is_some()
-    }
-}
-
 /// Names end to end: a run is handed from thread to thread, and many small texts are slow to free on another.
 #[derive(Debug, Clone)]
 pub(super) struct Names {
@@ -71,6 +64,7 @@ pub struct Groups {
     tools: BTreeMap<Box<str>, u32>,
     all: Vec<Group>,
     store: Store,
+    has_outcomes: bool,
 }
 
 #[derive(Debug, Default)]
@@ -98,6 +92,11 @@ impl Groups {
 
     pub fn len(&self) -> usize {
         self.all.len()
+    }
+
+    /// Whether the outcome of any run is known.
+    pub fn has_outcomes(&self) -> bool {
+        self.has_outcomes
     }
 
     /// Takes in the next run of a group.
@@ -149,6 +148,7 @@ impl Groups {
     }
 
     fn keep(&mut self, at: usize, ended: Ended, calls: Option<impl ExactSizeIterator<Item = Call>>) {
+        self.has_outcomes |= ended.outcome.is_some();
         let group = &mut self.all[at];
         group.last = Some(self.store.push(group.last, ended, calls));
         group.runs += 1;

@@ -112,7 +112,7 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, sources: &[Source], console: &
     }
     complaints.finish(err);
     let faults = complaints.count() + unread;
-    let code = super::finish(typed, &summary, groups.is_empty(), faults, err);
+    let code = super::finish(typed, &summary, &groups, faults, err);
     let code = code.max(met.finish(scorer, typed.gates.as_deref(), faults, err));
     printed(broken_out.map_or(Ok(()), Err))?;
     Ok(code)

@@ -29,8 +29,6 @@ pub(super) struct Summary {
     /// Pass^k for k from 1.
     pass_hat: [Mean; MOST_K],
     notes: usize,
-    /// Runs with a known outcome.
-    pub(super) outcomes: usize,
     /// Traces of cassettes in which an edit would go unnoticed.
     pub(super) old: usize,
 }
