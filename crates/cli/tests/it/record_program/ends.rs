@@ -59,10 +59,10 @@ fn a_program_that_closes_half_or_its_output_is_recorded_to_its_end() {
     let (here, model) = (Folder::with(&[]), model());
     let (output, trace) = recorded(&here, &model, &[], &["ask", "half", "close", "ask", "5"]);
     assert_eq!((output.status.code(), &*text(&output.stdout)), (Some(5), "All done.\n"), "{}", text(&output.stderr));
-    // A client that disconnects early has sent no request, or got no answer.
+    // The request of a client that closes its side may be given up, or answered before that is noticed.
     let mut timeline = timeline(&trace);
     timeline.retain(|entry| *entry != (ASKED, "none"));
-    assert_eq!(timeline, [(ASKED, "200"); 2]);
+    assert!(timeline == [(ASKED, "200"); 2] || timeline == [(ASKED, "200"); 3], "{timeline:?}");
 }
 
 #[test]
