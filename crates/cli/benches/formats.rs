@@ -48,20 +48,20 @@ trajectory_axes: { order: [{ first: get_weather, second: get_forecast }] }
 const MESSAGE: &str = "narrative: {}\n";
 
 /// The most processor time of a score, in parses into values: what is reached, and a sixth for the noise of a busy machine. The
-/// aim is 1.5. A parse copies each text once; an import checks a record, reads each level of it again, and gates read the texts.
+/// aim is 1.5. A parse copies each text once. An import checks a record and builds messages from it, and gates read the texts.
 fn limit(format: Format) -> f64 {
     match format {
-        Format::PydanticAi => 2.3,
-        Format::Openhands => 2.8,
-        Format::Adk | Format::Atif => 3.5,
-        Format::Envelope | Format::Tau => 3.8,
-        Format::Codex | Format::VercelAi => 4.4,
-        Format::Bedrock | Format::Langchain | Format::MockLog | Format::OpenaiChat => 4.9,
-        Format::Anthropic | Format::Cassette | Format::Langsmith | Format::SweAgent => 5.8,
-        Format::ClaudeCode | Format::OpenaiAgents | Format::Otlp => 6.2,
-        Format::OpenaiResponses | Format::Otel => 6.9,
-        Format::GeminiCli | Format::Inspect => 7.5,
-        Format::Langfuse => 10.5,
+        Format::PydanticAi => 1.7,
+        Format::Openhands => 2.1,
+        Format::Adk | Format::Atif | Format::Tau => 2.9,
+        Format::Envelope | Format::VercelAi => 3.3,
+        Format::Bedrock | Format::Langchain | Format::OpenaiChat => 3.9,
+        Format::Codex | Format::Otlp => 4.2,
+        Format::Anthropic | Format::ClaudeCode | Format::Langsmith | Format::OpenaiAgents => 4.7,
+        Format::Cassette | Format::Inspect | Format::MockLog | Format::OpenaiResponses | Format::SweAgent => 5.2,
+        Format::Otel => 5.9,
+        Format::GeminiCli => 6.8,
+        Format::Langfuse => 8.4,
     }
 }
 
