@@ -114,8 +114,11 @@ fn feed(
     for source in sources {
         // The writer of a pipe may be waiting for the results of what it has sent so far.
         let may_wait = source.size.is_none();
-        if may_wait && !bundle.is_empty() && !send(std::mem::take(&mut bundle)) {
-            return;
+        if may_wait && !bundle.is_empty() {
+            bytes = 0;
+            if !send(std::mem::take(&mut bundle)) {
+                return;
+            }
         }
         let mut put = |job: Job| {
             bytes += job.bytes();
