@@ -7,6 +7,7 @@
 mod layout;
 mod reader;
 mod strict;
+mod strings;
 
 pub use layout::Layout;
 pub use reader::NUMBER_KEY;

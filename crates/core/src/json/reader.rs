@@ -11,6 +11,8 @@ use serde::de::value::{BorrowedStrDeserializer, MapDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::forward_to_deserialize_any;
 
+use super::strings;
+
 /// The key under which `serde_json` presents a float or a long integer to a visitor, as an object with the number's text:
 /// with `arbitrary_precision` that is how digits are kept. Input may not contain this key.
 pub const NUMBER_KEY: &str = "$serde_json::private::Number";
@@ -23,18 +25,6 @@ const FEW_KEYS: usize = 16;
 
 /// Lists and objects that may be open at the same time, as in `serde_json`.
 const MAX_OPEN: usize = 127;
-
-/// The character that a backslash and this byte stand for; 0 for none.
-const ESCAPES: [u8; 256] = {
-    let mut table = [0; 256];
-    let (names, meanings) = (b"\"\\/ntrbf", b"\"\\/\n\t\r\x08\x0c");
-    let mut at = 0;
-    while at < names.len() {
-        table[names[at] as usize] = meanings[at];
-        at += 1;
-    }
-    table
-};
 
 /// A string at least this long is handed over instead of copied.
 const LONG: usize = 256;
@@ -214,57 +204,24 @@ impl<'de> Reader<'de> {
         Ok(true)
     }
 
-    /// Goes to the next byte of a string that is a quote, a backslash or a control character.
-    #[inline]
-    fn special(&mut self) -> Result<u8, Error> {
-        const ONES: u64 = u64::MAX / 255;
-        let bytes = self.text.as_bytes();
-        // Eight bytes at a time: a byte's highest bit is set if it is a quote, a backslash or a control character. The lowest
-        // of these bits is exact.
-        while let Some(chunk) = bytes.get(self.at..).and_then(|rest| rest.first_chunk::<8>()) {
-            let word = u64::from_le_bytes(*chunk);
-            let quote = word ^ (ONES * u64::from(b'"'));
-            let backslash = word ^ (ONES * u64::from(b'\\'));
-            let found = (word.wrapping_sub(ONES * 0x20) & !word)
-                | (quote.wrapping_sub(ONES) & !quote)
-                | (backslash.wrapping_sub(ONES) & !backslash);
-            let found = found & (ONES << 7);
-            let count = (found.trailing_zeros() / 8) as usize;
-            self.at += count;
-            if found != 0 {
-                return Ok(chunk[count]);
-            }
-        }
-        loop {
-            let byte = self.byte().ok_or_else(|| Error::syntax(self.at))?;
-            if matches!(byte, b'"' | b'\\' | ..0x20) {
-                return Ok(byte);
-            }
-            self.at += 1;
-        }
+    /// Goes to the end of a string. Returns what is between its quotes, and whether that has escapes.
+    fn raw_string(&mut self) -> Result<(&'de str, bool), Error> {
+        let begin = self.at + 1;
+        let end = strings::end(self.text.as_bytes(), begin, self.mode != Mode::Checked);
+        let Some(end) = end else { return Err(Error::syntax(begin)) };
+        self.at = end.at + 1;
+        Ok((&self.text[begin..end.at], end.has_escapes))
     }
 
     fn string(&mut self) -> Result<Text<'de>, Error> {
-        self.at += 1;
-        let begin = self.at;
-        let mut byte = self.special()?;
-        if byte == b'"' {
-            self.at += 1;
-            return Ok(Text::Borrowed(&self.text[begin..self.at - 1]));
+        let (raw, has_escapes) = self.raw_string()?;
+        if !has_escapes {
+            return Ok(Text::Borrowed(raw));
         }
-        let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.clear();
-        scratch.reserve((self.text.len() - begin).min(4096));
-        let mut from = begin;
-        while byte != b'"' {
-            scratch.push_str(&self.text[from..self.at]);
-            scratch.push(self.escape(byte)?);
-            from = self.at;
-            byte = self.special()?;
-        }
-        scratch.push_str(&self.text[from..self.at]);
-        self.at += 1;
-        self.scratch = scratch;
+        let mut bytes = std::mem::take(&mut self.scratch).into_bytes();
+        bytes.clear();
+        strings::unescape(raw, &mut bytes);
+        self.scratch = String::from_utf8(bytes).map_err(|_| Error::syntax(self.at))?;
         Ok(Text::Copied)
     }
 
@@ -274,54 +231,11 @@ impl<'de> Reader<'de> {
             return visitor.visit_str(&self.scratch);
         }
         let mut text = std::mem::take(&mut self.scratch);
-        text.shrink_to_fit();
+        // Escapes are short, so little is left over unless the text has few other characters.
+        if text.capacity() > 2 * text.len() {
+            text.shrink_to_fit();
+        }
         visitor.visit_string(text)
-    }
-
-    fn skip_string(&mut self) -> Result<(), Error> {
-        self.at += 1;
-        loop {
-            let byte = self.special()?;
-            if byte == b'"' {
-                self.at += 1;
-                return Ok(());
-            }
-            self.escape(byte)?;
-        }
-    }
-
-    /// Reads an escape. Fails for a control character.
-    #[inline]
-    fn escape(&mut self, first: u8) -> Result<char, Error> {
-        let begin = self.at;
-        let next = self.text.as_bytes().get(begin + 1).map_or(0, |next| *next);
-        let plain = ESCAPES[usize::from(next)];
-        self.at += 2;
-        match (first, next) {
-            (b'\\', _) if plain > 0 => Ok(char::from(plain)),
-            (b'\\', b'u') => self.unicode().ok_or_else(|| Error::syntax(begin)),
-            _ => Err(Error::syntax(begin)),
-        }
-    }
-
-    /// Reads what follows `\u`: one unit, or a pair of surrogates.
-    fn unicode(&mut self) -> Option<char> {
-        let first = self.hex()?;
-        let pair = match first {
-            0xD800..=0xDBFF if self.text.as_bytes()[self.at..].starts_with(b"\\u") => {
-                self.at += 2;
-                [first, self.hex()?]
-            }
-            _ => return char::from_u32(first.into()),
-        };
-        char::decode_utf16(pair).next()?.ok()
-    }
-
-    fn hex(&mut self) -> Option<u16> {
-        let digits = self.text.as_bytes().get(self.at..self.at + 4)?;
-        self.at += 4;
-        let unit = digits.iter().try_fold(0, |unit, digit| Some((unit << 4) | char::from(*digit).to_digit(16)?))?;
-        u16::try_from(unit).ok()
     }
 
     fn number(&mut self) -> Result<Number<'de>, Error> {
@@ -404,11 +318,7 @@ impl<'de> Reader<'de> {
         loop {
             match self.peek()? {
                 b'"' => {
-                    self.at += 1;
-                    while self.special()? != b'"' {
-                        self.at += 2;
-                    }
-                    self.at += 1;
+                    self.raw_string()?;
                 }
                 b'{' | b'[' => {
                     open += 1;
@@ -438,7 +348,7 @@ impl<'de> Reader<'de> {
 
     fn check(&mut self) -> Result<(), Error> {
         match self.peek()? {
-            b'"' => self.skip_string(),
+            b'"' => self.raw_string().map(|_| ()),
             b'{' => {
                 self.open()?;
                 let from = self.keys.len();

@@ -1,0 +1,207 @@
+//! Finds the end of strings in JSON, checks their escapes and replaces them: 64 bytes at a time, without a branch per escape.
+//!
+//! Most of a recording is long texts, so this is where the time goes when one is read.
+
+use wide::i8x16;
+
+/// The character that a backslash and this byte stand for; 0 for none.
+const ESCAPES: [u8; 256] = {
+    let mut table = [0; 256];
+    let (names, meanings) = (b"\"\\/ntrbf", b"\"\\/\n\t\r\x08\x0c");
+    let mut at = 0;
+    while at < names.len() {
+        table[names[at] as usize] = meanings[at];
+        at += 1;
+    }
+    table
+};
+
+/// Bytes of a short copy, whose length is known when the program is compiled.
+const SHORT: usize = 16;
+
+/// Where a string ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct End {
+    /// The closing quote.
+    pub(super) at: usize,
+    pub(super) has_escapes: bool,
+}
+
+/// Which of 64 bytes are quotes, backslashes and control characters: the lowest bit is the first byte.
+#[derive(Default)]
+struct Block {
+    quotes: u64,
+    backslashes: u64,
+    controls: u64,
+}
+
+impl Block {
+    #[inline]
+    fn of(bytes: &[u8; 64]) -> Self {
+        let mut block = Self::default();
+        for (at, lane) in bytes.as_chunks::<16>().0.iter().enumerate() {
+            let [quotes, backslashes, controls] = lane_masks(lane);
+            block.quotes |= u64::from(quotes) << (16 * at);
+            block.backslashes |= u64::from(backslashes) << (16 * at);
+            block.controls |= u64::from(controls) << (16 * at);
+        }
+        block
+    }
+}
+
+#[inline]
+fn lane_masks(bytes: &[u8; 16]) -> [u16; 3] {
+    let lane = i8x16::new(bytes.map(u8::cast_signed));
+    let mask = |found: i8x16| u16::try_from(found.to_bitmask() & 0xffff).unwrap_or(u16::MAX);
+    let is = |byte: u8| mask(lane.simd_eq(i8x16::splat(byte.cast_signed())));
+    // Bytes of other characters than ASCII are negative: with the highest bit flipped they are the largest.
+    let controls = (lane ^ i8x16::splat(i8::MIN)).simd_lt(i8x16::splat(0x20_u8.cast_signed() ^ i8::MIN));
+    [is(b'"'), is(b'\\'), mask(controls)]
+}
+
+/// Which bytes a backslash before them escapes. `is_open` says whether the block before ended in such a backslash.
+#[inline]
+fn escaped(backslashes: u64, is_open: &mut bool) -> u64 {
+    const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
+    let carried = u64::from(std::mem::take(is_open));
+    if backslashes == 0 {
+        return carried;
+    }
+    // Subtracting the first backslash of each run flips the bits up to the end of the run, so that every second bit of a run
+    // is an escaped backslash and the bit after a run of odd length is an escaped byte, whether it begins at an odd bit or not.
+    let starts = backslashes & !carried;
+    let flipped = ((starts << 1) | ODD).wrapping_sub(starts) ^ ODD;
+    *is_open = (flipped & backslashes) >> 63 == 1;
+    flipped ^ (backslashes | carried)
+}
+
+/// The end of the string whose first byte after the quote is at `begin`. `None` if it has none, or if `is_strict` and it has
+/// a control character or an escape that means nothing.
+#[inline]
+pub(super) fn end(text: &[u8], begin: usize, is_strict: bool) -> Option<End> {
+    // Keys and names are short.
+    if let Some(first) = text.get(begin..)?.first_chunk::<16>() {
+        let [quotes, backslashes, controls] = lane_masks(first);
+        let before = quotes.wrapping_sub(1) & !quotes;
+        if quotes != 0 && (backslashes | controls) & before == 0 {
+            return Some(End { at: begin + quotes.trailing_zeros() as usize, has_escapes: false });
+        }
+    }
+    end_of_long(text, begin, is_strict)
+}
+
+fn end_of_long(text: &[u8], begin: usize, is_strict: bool) -> Option<End> {
+    let (mut at, mut is_open, mut has_escapes, mut low_half) = (begin, false, false, usize::MAX);
+    loop {
+        let rest = text.get(at..)?;
+        let padded;
+        let bytes = if let Some(bytes) = rest.first_chunk::<64>() {
+            bytes
+        } else {
+            // Behind the text, quotes end the search.
+            let mut last = [b'"'; 64];
+            last[..rest.len()].copy_from_slice(rest);
+            padded = last;
+            &padded
+        };
+        let block = Block::of(bytes);
+        let escapes = escaped(block.backslashes, &mut is_open);
+        let ends = block.quotes & !escapes;
+        let inside = ends.wrapping_sub(1) & !ends;
+        let mut escapes = escapes & inside;
+        has_escapes |= block.backslashes & inside != 0;
+        if is_strict {
+            if block.controls & inside != 0 {
+                return None;
+            }
+            while escapes != 0 {
+                let place = at + escapes.trailing_zeros() as usize;
+                escapes &= escapes - 1;
+                let byte = *text.get(place)?;
+                if byte == b'u' {
+                    if place != low_half && unicode(text, place)?.1 > 4 {
+                        low_half = place + 6;
+                    }
+                } else if ESCAPES[usize::from(byte)] == 0 {
+                    return None;
+                }
+            }
+        }
+        if ends != 0 {
+            let end = at + ends.trailing_zeros() as usize;
+            return (end < text.len()).then_some(End { at: end, has_escapes });
+        }
+        at += 64;
+    }
+}
+
+/// The character of an escape whose `u` is at `place`, and how many bytes follow the `u`: four, or ten for a pair of surrogates.
+fn unicode(text: &[u8], place: usize) -> Option<(char, usize)> {
+    let hex = |from: usize| {
+        let digits = text.get(from..from + 4)?;
+        let unit = digits.iter().try_fold(0, |unit, digit| Some((unit << 4) | char::from(*digit).to_digit(16)?))?;
+        u16::try_from(unit).ok()
+    };
+    let first = hex(place + 1)?;
+    if !(0xD800..=0xDBFF).contains(&first) {
+        return char::from_u32(first.into()).map(|char| (char, 4));
+    }
+    if !text.get(place + 5..)?.starts_with(b"\\u") {
+        return None;
+    }
+    char::decode_utf16([first, hex(place + 7)?]).next()?.ok().map(|char| (char, 10))
+}
+
+/// Appends a string without its escapes, which are valid. `raw` is what is between the quotes.
+pub(super) fn unescape(raw: &str, out: &mut Vec<u8>) {
+    let text = raw.as_bytes();
+    out.reserve(text.len() + SHORT);
+    let (mut at, mut copied) = (0, 0);
+    let mut is_open = false;
+    while at < text.len() {
+        let padded;
+        let bytes = if let Some(bytes) = text[at..].first_chunk::<64>() {
+            bytes
+        } else {
+            let mut last = [0; 64];
+            last[..text.len() - at].copy_from_slice(&text[at..]);
+            padded = last;
+            &padded
+        };
+        let backslashes = Block::of(bytes).backslashes;
+        let mut escapes = escaped(backslashes, &mut is_open);
+        while escapes != 0 {
+            let place = at + escapes.trailing_zeros() as usize;
+            escapes &= escapes - 1;
+            // The second half of a pair was read with the first.
+            if place < copied {
+                continue;
+            }
+            copy(text, copied, place - 1, out);
+            let byte = text.get(place).map_or(0, |byte| *byte);
+            copied = place + 1;
+            if byte != b'u' {
+                out.push(ESCAPES[usize::from(byte)]);
+            } else if let Some((char, length)) = unicode(text, place) {
+                out.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes());
+                copied += length;
+            }
+        }
+        at += 64;
+    }
+    copy(text, copied, text.len(), out);
+}
+
+/// Appends the bytes of a range.
+#[inline]
+fn copy(text: &[u8], from: usize, to: usize, out: &mut Vec<u8>) {
+    let length = to - from;
+    match text[from..].first_chunk::<SHORT>() {
+        // Most ranges are shorter: copying some bytes too many is cheaper than a copy of any length.
+        Some(chunk) if length <= SHORT => {
+            out.extend_from_slice(chunk);
+            out.truncate(out.len() - (SHORT - length));
+        }
+        _ => out.extend_from_slice(&text[from..to]),
+    }
+}
