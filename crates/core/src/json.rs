@@ -11,12 +11,25 @@ mod strings;
 
 pub use layout::Layout;
 pub use reader::NUMBER_KEY;
+pub(crate) use reader::TEXT_KEY;
 use serde_json::{Number, Value};
 pub use strict::{JsonError, check, parse};
 pub(crate) use strict::{Scalar, read, read_checked, read_value, scalars};
 
 /// Deepest nesting of lists and objects that a trace or a matched value may have.
 pub const MAX_DEPTH: usize = 128;
+
+/// The text of a JSON string with escapes, which were checked. `raw` is what is between the quotes.
+pub(crate) fn unescape(raw: &str) -> String {
+    let mut bytes = Vec::new();
+    strings::unescape(raw, &mut bytes);
+    String::from_utf8(bytes).unwrap_or_else(|_| raw.to_owned())
+}
+
+/// What a visitor of [`TEXT_KEY`] is given for a string with escapes.
+pub(crate) fn raw_text<E: serde::de::Error>(raw: &[u8]) -> Result<&str, E> {
+    std::str::from_utf8(raw).map_err(E::custom)
+}
 
 /// The canonical text of a value.
 pub fn canonical(value: &Value) -> String {

@@ -14,7 +14,7 @@ mod shape;
 
 pub(crate) use fields::schema;
 pub use fields::{FIELDS, Field, Place, locate};
-pub use lazy::LazyValue;
+pub use lazy::{LazyText, LazyValue};
 pub(crate) use lenient::read_lenient;
 pub use lenient::tool_calls_from_envelope;
 pub(crate) use partial::{Gaps, Part, Partial, fill_results};
@@ -168,7 +168,7 @@ object! {
     pub struct Turn {
         /// The text. Null for a message without text, such as one that only makes calls; leaving the key out is an error.
         #[serde(deserialize_with = "Option::deserialize")]
-        pub content: Option<String>,
+        pub content: Option<LazyText>,
         /// The role of the speaker.
         pub role: Role,
     }
@@ -466,9 +466,14 @@ impl ToolResult {
         self.error.as_ref().is_some_and(|error| error.kind == ErrorKind::Refused)
     }
 
+    /// The text a person would read of it, for the turn that carries it; `None` without a block of text.
+    pub fn text(&self) -> Option<LazyText> {
+        LazyText::joined(self.content.iter().flatten().filter_map(LazyValue::shared_text))
+    }
+
     /// The text blocks of the result.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.content.iter().flatten().filter_map(|block| block.get("text")?.as_str())
+        self.content.iter().flatten().filter_map(|block| block.text())
     }
 }
 

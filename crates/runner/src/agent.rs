@@ -4,7 +4,9 @@
 use mcptest_core::json;
 use mcptest_core::ledger::error_result;
 use mcptest_core::suite::AgentTest;
-use mcptest_core::trace::{Conversation, ErrorKind, Role, StopReason, Tokens, ToolCall, ToolResult, Trace, Turn};
+use mcptest_core::trace::{
+    Conversation, ErrorKind, LazyText, Role, StopReason, Tokens, ToolCall, ToolResult, Trace, Turn,
+};
 use serde_json::{Map, Value, json};
 
 use crate::catalog::Catalog;
@@ -106,7 +108,7 @@ impl<'a> Agent<'a> {
             open: Vec::new(),
             calls: Vec::new(),
             results: Vec::new(),
-            turns: vec![Turn { role: Role::User, content: Some(test.prompt.clone()) }],
+            turns: vec![Turn { role: Role::User, content: Some(test.prompt.as_str().into()) }],
             tokens: Tokens::default(),
             stop: None,
         }
@@ -137,7 +139,7 @@ impl<'a> Agent<'a> {
             total: count(self.tokens.total, reply.tokens.total),
         };
         let content = (!reply.texts.is_empty()).then(|| reply.texts.join("\n"));
-        self.turns.push(Turn { role: Role::Assistant, content });
+        self.turns.push(Turn { role: Role::Assistant, content: content.map(LazyText::from) });
         let turn = self.turns.len() - 1;
         // In a truncated reply a call may be incomplete.
         let unsent = match reply.stop {
@@ -202,9 +204,7 @@ impl<'a> Agent<'a> {
             .map(|known| known.or_else(|| answers.next()).unwrap_or_else(|| refusal("no answer")))
             .collect();
         for result in &results {
-            let texts: Vec<&str> = result.texts().collect();
-            let content = (!texts.is_empty()).then(|| texts.join("\n"));
-            self.turns.push(Turn { role: Role::Tool, content });
+            self.turns.push(Turn { role: Role::Tool, content: result.text() });
         }
         self.results.extend(results.iter().cloned());
         if let Some(last) = self.exchanges.last_mut() {
@@ -220,7 +220,7 @@ impl<'a> Agent<'a> {
     pub fn into_trace(self, model: &str) -> Trace {
         let last = self.turns.iter().rev().find(|turn| turn.role == Role::Assistant);
         Trace {
-            final_response: Some(last.and_then(|turn| turn.content.clone()).unwrap_or_else(String::new)),
+            final_response: Some(last.and_then(|turn| turn.content.as_deref()).unwrap_or_default().to_owned()),
             tool_calls: Some(self.calls),
             tool_results: Some(self.results.into_iter().map(Some).collect()),
             conversation: Conversation {

@@ -146,7 +146,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
         }
         if is_reply {
             let mut reply: ApiMessage<'a> = wire::typed(record.text)?;
-            reply.role = reply.role.or(Some(Text("assistant".into())));
+            reply.role = reply.role.or(Some(Text::from("assistant")));
             reply.add_to(&mut builder, Place::Key("record"))?;
         }
         model = body.model.and_then(wire::name);
@@ -200,7 +200,7 @@ pub(super) fn message(text: &str, place: Place<'_>) -> Result<Option<Message>, I
 /// What a reply says.
 pub(super) fn reply(text: &str) -> Result<Message, ImportError> {
     let mut reply: ApiMessage<'_> = wire::typed(text)?;
-    reply.role = reply.role.or(Some(Text("assistant".into())));
+    reply.role = reply.role.or(Some(Text::from("assistant")));
     let message = reply.read(Place::Key("reply"))?;
     message
         .filter(|message| message.role == Role::Assistant)

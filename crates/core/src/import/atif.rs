@@ -178,10 +178,10 @@ impl Step<'_> {
 
     fn said(&self) -> Result<Vec<Part>, ImportError> {
         Ok(match wire::optional(self.message, wire::value, "message")? {
-            Some(Value::String(text)) if !text.is_empty() => vec![Part::Text(text)],
+            Some(Value::String(text)) if !text.is_empty() => vec![Part::Text(text.into())],
             Some(Value::Array(parts)) => {
                 let text = |part: &Value| part.get("text").and_then(Value::as_str).map(str::to_owned);
-                parts.iter().map(|part| text(part).map_or(Part::Other, Part::Text)).collect()
+                parts.iter().map(|part| text(part).map_or(Part::Other, |text| Part::Text(text.into()))).collect()
             }
             _ => Vec::new(),
         })

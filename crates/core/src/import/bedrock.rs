@@ -168,7 +168,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
             builder.add(message, &place)?;
         }
         id = own.map(|id| id.0);
-        model = model_id.map(|model| model.0.into_owned());
+        model = model_id.map(|model| model.into_owned());
     }
     let trace = builder.finish(model, None);
     Ok(vec![Imported { id, group: None, seal: None, fields: record.text.into(), trace }])
@@ -248,7 +248,7 @@ impl Block<'_> {
         }
         if let Some(cited) = &self.citations_content {
             let texts: Vec<&str> = cited.content.iter().filter_map(|one| one.text.as_deref()).collect();
-            return Ok(Part::Text(texts.concat()));
+            return Ok(Part::Text(texts.concat().into()));
         }
         let Some(Shape::Object(keys)) = Shape::part(raw.get()) else { return Ok(Part::Other) };
         match keys.keys().find(|key| !OTHERS.contains(&&***key)) {

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Display;
 
 use super::message::{Answer, Call, Message, Part, Server, Spent};
-use super::{ImportError, Options, results};
-use crate::trace::{Conversation, Role, StopReason, ToolCall, ToolResult, Trace, Turn};
+use super::{ImportError, Options};
+use crate::trace::{Conversation, LazyText, Role, StopReason, ToolCall, ToolResult, Trace, Turn};
 
 /// A trace in the making.
 pub(super) struct Builder<'o> {
@@ -62,10 +62,10 @@ impl<'o> Builder<'o> {
         // The answers that a message of the user carries come before its text.
         let has_own_turn =
             role == Role::User && (parts.is_empty() || parts.iter().any(|part| !matches!(part, Part::Answer(_))));
-        let mut text: Option<String> = None;
+        let mut text: Option<LazyText> = None;
         for part in parts {
             match part {
-                Part::Text(more) => join(&mut text, more),
+                Part::Text(more) => LazyText::join(&mut text, more),
                 Part::Answer(answer) => self.answer(answer, place)?,
                 Part::Other => {}
                 Part::Call(call) => {
@@ -84,7 +84,7 @@ impl<'o> Builder<'o> {
             match part {
                 Part::Text(text) => {
                     if let Some(turn) = self.turns.get_mut(turn) {
-                        join(&mut turn.content, text);
+                        LazyText::join(&mut turn.content, text);
                     }
                 }
                 Part::Call(call) => self.call(call, turn),
@@ -95,7 +95,7 @@ impl<'o> Builder<'o> {
         Ok(())
     }
 
-    fn turn(&mut self, role: Role, content: Option<String>) -> usize {
+    fn turn(&mut self, role: Role, content: Option<LazyText>) -> usize {
         self.turns.push(Turn { content, role });
         self.turns.len() - 1
     }
@@ -127,7 +127,7 @@ impl<'o> Builder<'o> {
         let (args, caller, id) = (call.args, call.caller, call.id);
         self.calls.push(ToolCall { name, server, args, caller, id, turn: Some(turn), ..ToolCall::default() });
         if let Some(result) = call.result.as_ref().filter(|result| result.content.is_some()) {
-            self.turn(Role::Tool, results::text(result));
+            self.turn(Role::Tool, result.text());
         }
         self.results.push(call.result);
     }
@@ -152,7 +152,7 @@ impl<'o> Builder<'o> {
                 ImportError::new(found).hint("the beginning of the record may be missing; a trace must be complete")
             );
         };
-        self.turn(Role::Tool, results::text(&answer.result));
+        self.turn(Role::Tool, answer.result.text());
         self.results[at] = Some(answer.result);
         Ok(())
     }
@@ -182,7 +182,7 @@ impl<'o> Builder<'o> {
         let is_known = last.is_some() || !self.calls.is_empty();
         let Model { name, differs } = self.model;
         Trace {
-            final_response: last.map(|turn| turn.content.clone().unwrap_or_else(String::new)),
+            final_response: last.map(|turn| turn.content.as_deref().unwrap_or_default().to_owned()),
             tool_calls: is_known.then_some(self.calls),
             tool_results: is_known.then_some(self.results),
             conversation: Conversation {
@@ -194,13 +194,6 @@ impl<'o> Builder<'o> {
             },
             ..Trace::default()
         }
-    }
-}
-
-fn join(text: &mut Option<String>, more: String) {
-    match text {
-        Some(text) => text.extend(["\n", &*more]),
-        None => *text = Some(more),
     }
 }
 

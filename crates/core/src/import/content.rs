@@ -1,5 +1,6 @@
 //! A value that is one text or a list, as the content of a message is.
 
+use std::cell::OnceCell;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -7,6 +8,7 @@ use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 
 use super::bounded_list::{Element, elements};
 use super::wire::Text;
+use crate::json;
 
 #[derive(Debug)]
 pub(super) enum Content<'a, T> {
@@ -23,18 +25,24 @@ impl<'de: 'a, 'a, T: Deserialize<'de> + Element> Deserialize<'de> for Content<'a
                 f.write_str("a text or a list")
             }
             fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Content::Text(Text(text.into())))
+                Ok(Content::Text(text.into()))
             }
             fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Content::Text(Text(text.to_owned().into())))
+                Ok(Content::Text(text.to_owned().into()))
             }
             fn visit_string<E>(self, text: String) -> Result<Self::Value, E> {
-                Ok(Content::Text(Text(text.into())))
+                Ok(Content::Text(text.into()))
+            }
+            fn visit_borrowed_bytes<E: serde::de::Error>(self, raw: &'de [u8]) -> Result<Self::Value, E> {
+                Ok(Content::Text(Text::Escaped(json::raw_text(raw)?, OnceCell::new())))
+            }
+            fn visit_newtype_struct<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
+                from.deserialize_any(self)
             }
             fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
                 elements(list).map(Content::List)
             }
         }
-        deserializer.deserialize_any(Build(PhantomData))
+        deserializer.deserialize_newtype_struct(json::TEXT_KEY, Build(PhantomData))
     }
 }

@@ -10,7 +10,7 @@ use super::bounded_list::{BoundedList, Element};
 use super::message::{self, Answer, At, Call, Message, Part, Place, Server, Spent, Usage, UsageKeys, stop_reason};
 use super::wire::{self, Name, Text};
 use super::{ImportError, results};
-use crate::trace::{Role, StopReason};
+use crate::trace::{LazyText, Role, StopReason};
 
 const USAGE: UsageKeys = UsageKeys {
     input: "promptTokenCount",
@@ -128,7 +128,7 @@ pub(super) fn reply(text: &str) -> Result<Message, ImportError> {
     let usage = USAGE.read(reply.usage, "usageMetadata")?;
     let further = FURTHER_USAGE.read(reply.usage, "usageMetadata")?.unwrap_or_default();
     out.spent = Spent::reported(usage.map(|usage| with_further(usage, further).with_cache_in_input()));
-    out.model = reply.model.map(|model| model.0.into_owned());
+    out.model = reply.model.map(|model| model.into_owned());
     Ok(out)
 }
 
@@ -185,11 +185,11 @@ impl ContentPart<'_> {
         }
         if let Some(printed) = &self.printed {
             let is_error = printed.outcome.as_deref().map(|word| word != "OUTCOME_OK");
-            let result = results::of_text(printed.output.as_deref().unwrap_or_default(), is_error);
+            let result = results::of_text(printed.output.as_ref().map_or_else(LazyText::default, Text::lazy), is_error);
             let function = Some("code_execution".to_owned());
             return Ok(Part::Answer(Answer { id: None, function, result, at }));
         }
-        Ok(Part::text(self.text.as_deref().filter(|_| self.thought != Some(true))))
+        Ok(Part::text(self.text.as_ref().filter(|_| self.thought != Some(true))))
     }
 }
 

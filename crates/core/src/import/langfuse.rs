@@ -88,7 +88,7 @@ fn piece(text: &str) -> Result<Piece<'_>, ImportError> {
         }
         None => text.into(),
     };
-    Ok(Piece { key: key.0, text })
+    Ok(Piece { key: key.into_cow(), text })
 }
 
 /// The attributes of a span in the metadata of its observation, as JSON.
@@ -130,16 +130,16 @@ fn span(row: Row<'_>) -> Result<Span<'_>, ImportError> {
         ("user_id", row.user_id),
         ("metadata", row.metadata),
     ];
-    attributes.extend(fields.into_iter().filter_map(|(key, raw)| Some((Text(key.into()), raw?))));
-    let own = |id: Option<Text<'_>>| id.filter(|id| !id.is_empty()).map(|id| Cow::Owned(id.0.into_owned()));
+    attributes.extend(fields.into_iter().filter_map(|(key, raw)| Some((Text::from(key), raw?))));
+    let own = |id: Option<Text<'_>>| id.filter(|id| !id.is_empty()).map(|id| Cow::Owned(id.into_owned()));
     Ok(Span {
         id: own(row.id),
         parent: own(row.parent_observation_id),
-        name: row.name.map_or(Cow::Borrowed(""), |name| name.0),
+        name: row.name.map_or(Cow::Borrowed(""), |name| name.into_cow()),
         start: row.start_time.map(|moment| moment.0),
         end: row.end_time.map(|moment| moment.0),
         status: Status::Unset,
-        status_message: row.status_message.map(|text| text.0),
+        status_message: row.status_message.map(|text| text.into_cow()),
         attributes: Attributes::plain(attributes),
         events: Vec::new(),
         resource: None,

@@ -62,7 +62,7 @@ pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
 fn piece(text: &str) -> Result<Piece<'_>, ImportError> {
     let row: Row<'_> = wire::typed(text)?;
     let key = row.trace_id.ok_or_else(|| ImportError::new("the run has no trace id"))?;
-    Ok(Piece { key: key.0, text: text.into() })
+    Ok(Piece { key: key.into_cow(), text: text.into() })
 }
 
 /// The span of a piece.
@@ -88,18 +88,18 @@ fn span(row: Row<'_>) -> Span<'_> {
         ("session_name", row.session_name),
         ("tags", row.tags),
     ];
-    attributes.extend(fields.into_iter().filter_map(|(key, raw)| Some((Text(key.into()), raw?))));
-    let own = |id: Option<Text<'_>>| id.filter(|id| !id.is_empty()).map(|id| Cow::Owned(id.0.into_owned()));
+    attributes.extend(fields.into_iter().filter_map(|(key, raw)| Some((Text::from(key), raw?))));
+    let own = |id: Option<Text<'_>>| id.filter(|id| !id.is_empty()).map(|id| Cow::Owned(id.into_owned()));
     let error = row.error.filter(|error| !error.is_empty());
     let above = row.dotted_order.as_deref().and_then(parent).map(|id| Cow::Owned(id.to_owned()));
     Span {
         id: own(row.id),
         parent: own(row.parent_run_id).or(above),
-        name: row.name.map_or(Cow::Borrowed(""), |name| name.0),
+        name: row.name.map_or(Cow::Borrowed(""), |name| name.into_cow()),
         start: row.start_time.map(|moment| moment.0),
         end: row.end_time.map(|moment| moment.0),
         status: if error.is_some() { Status::Failed } else { Status::Unset },
-        status_message: error.map(|error| error.0),
+        status_message: error.map(|error| error.into_cow()),
         attributes: Attributes::plain(attributes),
         events: Vec::new(),
         resource: None,

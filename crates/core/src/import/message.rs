@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 
 use super::ImportError;
 use super::shape::Shape;
-use super::wire::{self, Whole};
-use crate::trace::{Role, StopReason, Tokens, ToolResult};
+use super::wire::{self, Text, Whole};
+use crate::trace::{LazyText, Role, StopReason, Tokens, ToolResult};
 
 /// One message of a conversation. System prompts are not messages of a trace, so formats leave them out.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,7 +29,7 @@ pub(crate) struct Message {
 /// A part of a message, in the order of the message.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Part {
-    Text(String),
+    Text(LazyText),
     Call(Call),
     Answer(Answer),
     /// Thinking, media and the like: neither text nor call nor answer.
@@ -120,8 +120,8 @@ impl fmt::Display for Place<'_> {
 
 impl Part {
     /// A text part, or nothing for an empty text.
-    pub(super) fn text(text: Option<&str>) -> Self {
-        text.filter(|text| !text.is_empty()).map_or(Self::Other, |text| Self::Text(text.to_owned()))
+    pub(super) fn text(text: Option<&Text<'_>>) -> Self {
+        text.and_then(Text::said).map_or(Self::Other, Self::Text)
     }
 }
 
@@ -139,13 +139,13 @@ impl Message {
         Self { parts, ..Self::new(role) }
     }
 
-    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
-        self.parts.iter().filter_map(|part| if let Part::Text(text) = part { Some(&**text) } else { None })
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &LazyText> {
+        self.parts.iter().filter_map(|part| if let Part::Text(text) = part { Some(text) } else { None })
     }
 
     /// The text of the message; `None` when it has none.
-    pub(crate) fn text(&self) -> Option<String> {
-        joined(self.texts())
+    pub(crate) fn text(&self) -> Option<LazyText> {
+        LazyText::joined(self.texts().cloned())
     }
 
     pub(crate) fn calls(&self) -> impl Iterator<Item = &Call> {
@@ -155,18 +155,6 @@ impl Message {
     pub(crate) fn answers(&self) -> impl Iterator<Item = &Answer> {
         self.parts.iter().filter_map(|part| if let Part::Answer(answer) = part { Some(answer) } else { None })
     }
-}
-
-/// Joins the texts of one message; `None` when there are none.
-pub(super) fn joined<'t>(texts: impl Iterator<Item = &'t str>) -> Option<String> {
-    let mut all: Option<String> = None;
-    for text in texts {
-        match &mut all {
-            Some(all) => all.extend(["\n", text]),
-            None => all = Some(text.to_owned()),
-        }
-    }
-    all
 }
 
 /// The id of a call; an empty one is none.

@@ -58,7 +58,7 @@ pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
             at(ImportError::new("it has no trace id")
                 .hint("a trace has its `id`, a span that of its trace in `trace_id`"))
         })?;
-        Ok(Piece { key: key.0.into_owned().into(), text: text.to_owned().into() })
+        Ok(Piece { key: key.into_owned().into(), text: text.to_owned().into() })
     };
     rows(text, &LISTS, is_piece)?.into_iter().map(piece).collect()
 }
@@ -122,7 +122,7 @@ pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<
             ImportError::new("it has no spans").hint("a trace must be complete; its spans are in other records")
         );
     }
-    let about: BTreeMap<Text<'_>, &RawValue> = about.into_iter().map(|(key, raw)| (Text(key.into()), raw)).collect();
+    let about: BTreeMap<Text<'_>, &RawValue> = about.into_iter().map(|(key, raw)| (Text::from(key), raw)).collect();
     for span in all.iter_mut().filter(|span| span.parent.is_none()) {
         span.attributes.fill(Attributes::plain(about.clone()));
     }
@@ -132,7 +132,7 @@ pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<
 fn span(wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
     let data = wire.span_data.ok_or_else(|| ImportError::new("it has no `span_data`"))?;
     let mut attributes: BTreeMap<Text<'_>, &RawValue> = BTreeMap::new();
-    let mut put = |key: &'static str, raw: Option<_>| _ = raw.map(|raw| attributes.insert(Text(key.into()), raw));
+    let mut put = |key: &'static str, raw: Option<_>| _ = raw.map(|raw| attributes.insert(Text::from(key), raw));
     match data.kind.as_deref() {
         Some("function") => {
             put(KIND, constant("\"TOOL\""));
@@ -158,8 +158,8 @@ fn span(wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
                 .hint("an unknown span could be a call, and calls are never left out"));
         }
     }
-    let name = data.name.and_then(wire::name).or_else(|| data.kind.map(|kind| kind.0.into_owned()));
-    let own = |id: Option<Text<'_>>| id.map(|id| Cow::Owned(id.0.into_owned()));
+    let name = data.name.and_then(wire::name).or_else(|| data.kind.map(|kind| kind.into_owned()));
+    let own = |id: Option<Text<'_>>| id.map(|id| Cow::Owned(id.into_owned()));
     Ok(Span {
         id: own(wire.id),
         parent: own(wire.parent_id),
@@ -167,7 +167,7 @@ fn span(wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
         start: wire.started_at.map(|moment| moment.0),
         end: wire.ended_at.map(|moment| moment.0),
         status: if wire.error.is_some() { Status::Failed } else { Status::Unset },
-        status_message: wire.error.and_then(|error| error.message).map(|text| text.0),
+        status_message: wire.error.and_then(|error| error.message).map(|text| text.into_cow()),
         attributes: Attributes::plain(attributes),
         events: Vec::new(),
         resource: None,

@@ -44,7 +44,7 @@ pub(super) fn add(
     let parts = match content {
         None => return Ok(()),
         Some(Content::Text(text)) => {
-            message.parts.push(Part::Text(text.to_string()));
+            message.parts.push(Part::Text(text.lazy()));
             return Ok(());
         }
         Some(Content::List(parts)) => parts,
@@ -59,7 +59,7 @@ pub(super) fn add(
             let Some(text) = &part.text else {
                 return Err(ImportError::new(format!("{place}.content[{at}] is {kind:?} and has no `text`")));
             };
-            message.parts.push(Part::Text(text.to_string()));
+            message.parts.push(Part::Text(text.lazy()));
         } else if !known.others.contains(&kind) {
             let error = ImportError::new(format!("{place}.content[{at}].type is {kind:?}, which is not understood"));
             return Err(error.hint(sibling(kind).map_or_else(|| known.hint(), looks_like)));
@@ -71,7 +71,7 @@ pub(super) fn add(
 /// Adds the text with which the model refuses.
 pub(super) fn refuse(message: &mut Message, text: Option<&Text<'_>>) {
     message.stop = Some(StopReason::Refused);
-    message.parts.extend(text.map(|text| Part::Text(text.to_string())));
+    message.parts.extend(text.map(|text| Part::Text(text.lazy())));
 }
 
 impl PartTypes {

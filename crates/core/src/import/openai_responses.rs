@@ -95,7 +95,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
             }
         }
         let stop = stop(&reply, exchange.waiting);
-        (reply.id.map(|id| id.0), reply.model.map(|model| model.0.into_owned()), stop)
+        (reply.id.map(|id| id.0), reply.model.map(|model| model.into_owned()), stop)
     };
     exchange.builder.stop = if exchange.is_refused { Some(StopReason::Refused) } else { stop };
     let trace = exchange.builder.finish(model, None);
@@ -141,7 +141,7 @@ fn read_reply(exchange: &mut Exchange<'_>, reply: &Reply<'_>) -> Result<(), Impo
     match &reply.input {
         None => {}
         Some(Content::Text(text)) => {
-            let message = Message::with_parts(Role::User, vec![Part::Text(text.to_string())]);
+            let message = Message::with_parts(Role::User, vec![Part::Text(text.lazy())]);
             exchange.builder.add(message, &"input")?;
         }
         Some(Content::List(items)) => add_all(exchange, items, "input")?,
@@ -196,7 +196,7 @@ pub(super) fn reply(text: &str) -> Result<Message, ImportError> {
     }
     out.stop = out.stop.or(stop(&reply, waiting));
     out.spent = Spent::reported(usage.map(Usage::with_cache_in_input));
-    out.model = reply.model.map(|model| model.0.into_owned());
+    out.model = reply.model.map(|model| model.into_owned());
     Ok(out)
 }
 

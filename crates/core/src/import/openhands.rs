@@ -166,7 +166,7 @@ impl Run<'_> {
     /// Adds the answer in a call of `finish`.
     fn close(&mut self) -> Result<(), ImportError> {
         let Some(text) = self.closing.take() else { return Ok(()) };
-        self.say(Message::with_parts(Role::Assistant, vec![Part::Text(text)]), None, Place::Key("finish"))
+        self.say(Message::with_parts(Role::Assistant, vec![Part::Text(text.into())]), None, Place::Key("finish"))
     }
 
     fn add(&mut self, event: &Event<'_>, place: Place<'_>) -> Result<(), ImportError> {
@@ -218,7 +218,7 @@ impl Run<'_> {
         let args = event.args.as_ref();
         let said =
             args.and_then(|args| args.content.as_deref().or(args.final_thought.as_deref()).or(args.thought.as_deref()));
-        let texts = said.filter(|text| !text.is_empty()).map(|text| Part::Text(text.to_owned())).into_iter();
+        let texts = said.filter(|text| !text.is_empty()).map(|text| Part::Text(text.into())).into_iter();
         match (event.source.as_deref(), action) {
             (Some("user"), "message") => {
                 self.close()?;
@@ -270,14 +270,14 @@ impl Run<'_> {
                 let answer = answer.filter(|text| !text.is_empty()).map(str::to_owned);
                 self.closing = answer.or(self.closing.take());
                 let thought = event.thought.and_then(|raw| wire::part::<Vec<Said<'_>>>(raw).ok());
-                let texts = thought.into_iter().flatten().filter_map(|said| said.text.map(|text| text.0.into_owned()));
-                let mut parts: Vec<Part> = texts.filter(|text| !text.is_empty()).map(Part::Text).collect();
+                let texts = thought.into_iter().flatten().filter_map(|said| said.text?.said());
+                let mut parts: Vec<Part> = texts.map(Part::Text).collect();
                 parts.push(Part::Call(Call { id, name, args, ..Call::default() }));
                 self.say(Message::with_parts(Role::Assistant, parts), key, place)
             }
             ("AgentErrorEvent" | "UserRejectObservation", Some(id)) => {
                 let text = event.error.as_deref().or(event.rejection_reason.as_deref()).unwrap_or_default();
-                self.answer(id, results::of_text(text, Some(true)), place)
+                self.answer(id, results::of_text(text.into(), Some(true)), place)
             }
             (_, Some(id)) => {
                 let found: Observed<'_> = wire::typed(event.observation.map_or("{}", RawValue::get))?;

@@ -240,7 +240,7 @@ fn span(mut wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
         KINDS.iter().any(|known| known.eq_ignore_ascii_case(word))
     };
     if let Some(kind) = wire.span_kind.filter(is_kind) {
-        wire.attributes.entry(Text("openinference.span.kind".into())).or_insert(kind);
+        wire.attributes.entry(Text::from("openinference.span.kind")).or_insert(kind);
     }
     if wire.start_time.is_none() && wire.span_name.is_some() {
         wire.start_time = wire::optional(wire.timestamp, |moment| wire::typed(moment.get()), "timestamp")?;
@@ -259,7 +259,7 @@ fn span(mut wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
     ]);
     let message = message.or(wire.status_message);
     let events = wire.events.into_iter().chain(wire.span_events).map(|event| Event {
-        name: event.name.map_or(Cow::Borrowed(""), |name| name.0),
+        name: event.name.map_or(Cow::Borrowed(""), |name| name.into_cow()),
         attributes: Attributes::plain(event.attributes),
     });
     let own_id = |id: Id<'_>| spans::id(&id.0).map(|id| Cow::Owned(id.into_owned()));
@@ -268,12 +268,12 @@ fn span(mut wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
     Ok(Span {
         id: wire.span_id.or(wire.context.span_id).or(wire.column).and_then(own_id),
         parent: wire.parent_span_id.or(parent.and_then(|ids| ids.span_id)).and_then(own_id),
-        name: wire.name.or(wire.span_name).map_or(Cow::Borrowed(""), |name| name.0),
+        name: wire.name.or(wire.span_name).map_or(Cow::Borrowed(""), |name| name.into_cow()),
         start: wire.start_time.map(|moment| moment.0),
         // A span that is still open has an end of 0.
         end: wire.end_time.map(|moment| moment.0).filter(|end| *end > 0),
         status: status.max(other),
-        status_message: message.map(|text| text.0),
+        status_message: message.map(|text| text.into_cow()),
         attributes: Attributes::plain(wire.attributes),
         events: events.collect(),
         resource: wire

@@ -164,10 +164,10 @@ impl MessagePart<'_> {
     /// The text of a prompt or of a reply. Media among the texts of a prompt say nothing.
     fn said(&self) -> Result<Part, ImportError> {
         Ok(match wire::optional(self.content, wire::value, "content")? {
-            Some(Value::String(text)) if !text.is_empty() => Part::Text(text),
+            Some(Value::String(text)) if !text.is_empty() => Part::Text(text.into()),
             Some(Value::Array(parts)) => {
                 let texts: Vec<&str> = parts.iter().filter_map(Value::as_str).collect();
-                if texts.is_empty() { Part::Other } else { Part::Text(texts.join("\n")) }
+                if texts.is_empty() { Part::Other } else { Part::Text(texts.join("\n").into()) }
             }
             _ => Part::Other,
         })

@@ -7,35 +7,50 @@ use serde_json::{Map, Value, json};
 
 use super::wire;
 use crate::json;
-use crate::trace::{CallError, ErrorKind, LazyValue, ToolResult};
+use crate::trace::{CallError, ErrorKind, LazyText, LazyValue, ToolResult};
 
 /// Most layers of JSON inside of text that are unwrapped.
 const MAX_LAYERS: usize = 3;
 
 /// An answer that is one text. `is_error` is what the format says, if anything.
-pub(super) fn of_text(text: &str, is_error: Option<bool>) -> ToolResult {
-    finish(inside(text).unwrap_or_else(|| plain(text)), is_error)
+pub(super) fn of_text(text: LazyText, is_error: Option<bool>) -> ToolResult {
+    finish(inside(&text).unwrap_or_else(|| plain(text)), is_error)
 }
 
 /// Whether a text may be a wrapped result. Most answers are JSON of the tool's own; parsing all of them would be half the cost
 /// of an import.
 fn may_be_wrapped(text: &str) -> bool {
+    let has = |word: &str| text.contains(word);
     match text.trim_start().as_bytes().first() {
-        Some(b'{') => text.contains("\"content\"") || (text.contains("\"type\"") && text.contains("\"text\"")),
-        Some(b'[') => text.contains("\"type\""),
+        Some(b'{') => has("\"content\"") || (has("\"type\"") && has("\"text\"")),
+        Some(b'[') => has("\"type\""),
         Some(b'"') => true,
         _ => false,
+    }
+}
+
+/// The same for what is between the quotes of a JSON string.
+fn raw_may_be_wrapped(raw: &str) -> bool {
+    let has = |word: &str| raw.contains(word);
+    match raw.trim_start_matches(' ').as_bytes().first() {
+        // A letter or a quote may be spelled by its number.
+        _ if has("\\u00") => true,
+        Some(b'{') => has("\\\"content\\\"") || (has("\\\"type\\\"") && has("\\\"text\\\"")),
+        Some(b'[') => has("\\\"type\\\""),
+        // Anything else may be white space or a quote.
+        Some(first) => *first == b'\\' || !first.is_ascii_graphic(),
+        None => false,
     }
 }
 
 /// An answer that is a JSON value: a text, a list of blocks, a result of MCP, or anything else, which becomes its JSON.
 pub(super) fn of_value(value: Value, is_error: Option<bool>) -> ToolResult {
     match value {
-        Value::String(text) => of_text(&text, is_error),
+        Value::String(text) => of_text(text.into(), is_error),
         Value::Null => finish(ToolResult { content: Some(Vec::new()), ..ToolResult::default() }, is_error),
         other => {
             let text = json::canonical(&other);
-            let inner = unwrapped(other, 0).unwrap_or_else(|| plain(&text));
+            let inner = unwrapped(other, 0).unwrap_or_else(|| plain(text.into()));
             finish(inner, is_error)
         }
     }
@@ -50,7 +65,7 @@ pub(super) fn of_blocks(blocks: Vec<Value>, is_error: Option<bool>) -> ToolResul
         }
         _ => None,
     };
-    let inner = lone.and_then(inside).unwrap_or_else(|| {
+    let inner = lone.and_then(inside_text).unwrap_or_else(|| {
         let known = |block: Value| {
             if is_block(&block) { block } else { json!({ "type": "text", "text": json::canonical(&block) }) }
         };
@@ -71,19 +86,17 @@ pub(super) fn of_list(list: Vec<Value>, is_error: Option<bool>) -> ToolResult {
     }
 }
 
-/// The text a person would read of an answer, for the turn that carries it.
-pub(super) fn text(result: &ToolResult) -> Option<String> {
-    let texts: Vec<&str> = result.texts().collect();
-    (!texts.is_empty()).then(|| texts.join("\n"))
+/// The result of MCP that a text holds.
+fn inside(text: &LazyText) -> Option<ToolResult> {
+    if text.raw().is_some_and(|raw| !raw_may_be_wrapped(raw)) { None } else { inside_text(text) }
 }
 
-/// The result of MCP that a text holds.
-fn inside(text: &str) -> Option<ToolResult> {
+fn inside_text(text: &str) -> Option<ToolResult> {
     if may_be_wrapped(text) { wire::parse(text).ok().and_then(|value| unwrapped(value, 0)) } else { None }
 }
 
-fn plain(text: &str) -> ToolResult {
-    ToolResult { content: Some(vec![json!({ "type": "text", "text": text }).into()]), ..ToolResult::default() }
+fn plain(text: LazyText) -> ToolResult {
+    ToolResult { content: Some(vec![LazyValue::text_block(text)]), ..ToolResult::default() }
 }
 
 /// Adds what the format says about failure to an answer that was read before.
@@ -98,7 +111,7 @@ fn finish(mut result: ToolResult, is_error: Option<bool>) -> ToolResult {
         (format, own) => format.or(own),
     };
     if result.is_error == Some(true) && result.error.is_none() {
-        let message = text(&result).unwrap_or_default();
+        let message = result.text().unwrap_or_default().into_string();
         result.error = Some(Box::new(CallError { kind: ErrorKind::Tool, code: None, message }));
     }
     result
@@ -110,7 +123,7 @@ fn unwrapped(value: Value, layer: usize) -> Option<ToolResult> {
         Value::Object(map) if is_result(&map) => Some(result(map)),
         // A list of blocks with only one may be written without the list.
         Value::Object(map) if map.len() == 2 && map.get("type").and_then(Value::as_str) == Some("text") => {
-            let inner = map.get("text")?.as_str().and_then(inside);
+            let inner = map.get("text")?.as_str().and_then(inside_text);
             Some(inner.unwrap_or_else(|| ToolResult {
                 content: Some(vec![Value::Object(map).into()]),
                 ..ToolResult::default()
@@ -157,7 +170,7 @@ fn result(mut map: Map<String, Value>) -> ToolResult {
     let Some(Value::Array(content)) = take(["content", "content"]) else { return ToolResult::default() };
     // The result of another tool may be inside: if that failed, this failed.
     let inner = match &*content {
-        [block] => block.get("text").and_then(Value::as_str).and_then(inside).and_then(|inner| inner.is_error),
+        [block] => block.get("text").and_then(Value::as_str).and_then(inside_text).and_then(|inner| inner.is_error),
         _ => None,
     };
     // MCP leaves `isError` out when it is false.
@@ -186,7 +199,7 @@ mod tests {
             assert_eq!((result.is_error, result.content.clone()), (Some(true), Some(content("no"))), "{result:?}");
             assert_eq!(result.error.unwrap().message, "no");
         }
-        let listed = of_text(r#"[{"type":"text","text":"{\"n\":1}"}]"#, Some(false));
+        let listed = of_text(r#"[{"type":"text","text":"{\"n\":1}"}]"#.into(), Some(false));
         assert_eq!((listed.is_error, listed.content), (Some(false), Some(content("{\"n\":1}"))));
         for other in
             [json!({ "content": "x" }), json!([]), json!([{ "type": "car" }]), json!({ "content": [], "n": 1 })]
@@ -194,7 +207,7 @@ mod tests {
             let result = of_value(other.clone(), None);
             assert_eq!((result.is_error, result.content), (None, Some(content(&other.to_string()))));
         }
-        assert_eq!(of_text("{ not json", None).content, Some(content("{ not json")));
+        assert_eq!(of_text("{ not json".into(), None).content, Some(content("{ not json")));
         let structured = of_value(json!({ "content": [], "structuredContent": { "n": 1 } }), None);
         assert_eq!(structured.structured_content, Some(json!({ "n": 1 }).into()));
         assert_eq!(structured.is_error, Some(false));
@@ -219,10 +232,10 @@ mod tests {
             let result = of_value(value, None);
             assert_eq!((result.is_error, result.content), (Some(true), Some(content("no"))));
         }
-        let plain = of_text(r#"{"type":"text","text":"ok"}"#, None);
+        let plain = of_text(r#"{"type":"text","text":"ok"}"#.into(), None);
         assert_eq!((plain.is_error, plain.content), (None, Some(content("ok"))));
         let more = r#"{"type":"text","text":"ok","n":1}"#;
-        assert_eq!(of_text(more, None).content, Some(content(more)));
+        assert_eq!(of_text(more.into(), None).content, Some(content(more)));
     }
 
     #[test]
@@ -235,9 +248,9 @@ mod tests {
 
     #[test]
     fn an_invalid_flag_and_a_failed_result_inside_a_result_are_not_a_success() {
-        assert_eq!(of_text(r#"{"content":[],"isError":"true"}"#, None).is_error, None);
-        assert_eq!(of_text(r#"{"content":[]}"#, None).is_error, None);
-        assert_eq!(of_text(r#"{"content":[],"isError":false,"is_error":true}"#, None).is_error, Some(true));
+        assert_eq!(of_text(r#"{"content":[],"isError":"true"}"#.into(), None).is_error, None);
+        assert_eq!(of_text(r#"{"content":[]}"#.into(), None).is_error, None);
+        assert_eq!(of_text(r#"{"content":[],"isError":false,"is_error":true}"#.into(), None).is_error, Some(true));
         let inner = r#"{"content":[],"isError":true}"#;
         let outer = json!({ "content": [{ "type": "text", "text": inner }] });
         assert_eq!(of_value(outer, None).is_error, Some(true));

@@ -133,7 +133,7 @@ impl Entry<'_> {
         let said = |role: &str| openai_chat::message(&format!(r#"{{"role":"{role}","content":{content}}}"#), place);
         let text = || Ok::<_, ImportError>(said("user")?.and_then(|message| message.text()).unwrap_or_default());
         let answer = |text: &str, id: Option<&str>| {
-            let result = results::of_text(text, None);
+            let result = results::of_text(text.into(), None);
             Part::Answer(Answer { id: id.map(str::to_owned), result, ..Answer::default() })
         };
         match role {

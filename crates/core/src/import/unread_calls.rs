@@ -94,7 +94,7 @@ fn holds_calls(text: &str, depth: usize) -> bool {
         }
         // A value may be JSON in a text.
         Some(Shape::Other) if text.starts_with('"') => serde_json::from_str::<Text<'_>>(text)
-            .is_ok_and(|inner| inner.0.trim_start().starts_with(['[', '{']) && holds_calls(&inner.0, below)),
+            .is_ok_and(|inner| inner.trim_start().starts_with(['[', '{']) && holds_calls(&inner, below)),
         _ => false,
     }
 }

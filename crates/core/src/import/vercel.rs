@@ -155,7 +155,7 @@ impl SdkMessage<'_> {
             (Some(parts), _) => ("parts", parts),
             (None, Some(Content::List(parts))) => ("content", parts),
             (None, Some(Content::Text(text))) => {
-                let said = Some(text.to_string()).filter(|text| !text.is_empty()).map(Part::Text);
+                let said = text.said().map(Part::Text);
                 steps[0].parts.extend(said);
                 ("content", &[])
             }
@@ -191,7 +191,7 @@ impl SdkPart<'_> {
     fn read(&self) -> Result<Option<Part>, ImportError> {
         let kind = self.kind.as_deref().unwrap_or_default();
         Ok(match kind {
-            "text" => self.text.as_deref().filter(|text| !text.is_empty()).map(|text| Part::Text(text.to_owned())),
+            "text" => self.text.as_ref().and_then(Text::said).map(Part::Text),
             "reasoning"
             | "redacted-reasoning"
             | "reasoning-file"
@@ -296,7 +296,7 @@ pub(super) fn output(
         ("error-text" | "error-json", value) => results::of_value(value, Some(true)),
         ("content", Value::Array(blocks)) => results::of_list(blocks, Some(is_error.unwrap_or(false))),
         ("execution-denied", _) => {
-            let reason = typed.reason.map_or_else(|| "denied".to_owned(), |reason| reason.0.into_owned());
+            let reason = typed.reason.map_or_else(|| "denied".to_owned(), |reason| reason.into_owned());
             results::of_value(Value::String(reason), Some(true))
         }
         (other, _) => {

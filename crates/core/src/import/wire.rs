@@ -1,6 +1,8 @@
 //! Reads the JSON of a record into types, borrowed where possible, with errors that have a place.
 
 use std::borrow::{Borrow, Cow};
+use std::cell::OnceCell;
+use std::cmp::Ordering;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
@@ -9,27 +11,98 @@ use serde_json::{Map, Value};
 
 use super::ImportError;
 use crate::json::{self, JsonError};
+use crate::trace::LazyText;
 
-/// Text that is borrowed from its record unless it has escapes. `serde` copies a `Cow` in an `Option` or a list.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
+/// Text that is borrowed from its record. Escapes in it are replaced on first use. `serde` copies a `Cow` in an `Option` or a
+/// list.
+#[derive(Clone)]
+pub(super) enum Text<'a> {
+    Plain(Cow<'a, str>),
+    /// What is between the quotes, and what it says.
+    Escaped(&'a str, OnceCell<String>),
+}
+
+impl<'a> Text<'a> {
+    pub(super) fn into_cow(self) -> Cow<'a, str> {
+        match self {
+            Self::Plain(text) => text,
+            Self::Escaped(raw, mut text) => text.take().unwrap_or_else(|| json::unescape(raw)).into(),
+        }
+    }
+
+    pub(super) fn into_owned(self) -> String {
+        self.into_cow().into_owned()
+    }
+
+    /// The text for a trace.
+    pub(super) fn lazy(&self) -> LazyText {
+        match self {
+            Self::Plain(text) => LazyText::from(&**text),
+            Self::Escaped(raw, text) => {
+                text.get().map_or_else(|| LazyText::escaped(raw), |text| LazyText::from(&**text))
+            }
+        }
+    }
+
+    /// The same, unless it is empty.
+    pub(super) fn said(&self) -> Option<LazyText> {
+        (!self.is_blank()).then(|| self.lazy())
+    }
+
+    /// Whether it has no characters. An escape stands for one.
+    fn is_blank(&self) -> bool {
+        match self {
+            Self::Plain(text) => text.is_empty(),
+            Self::Escaped(raw, _) => raw.is_empty(),
+        }
+    }
+}
+
+impl<'a, T: Into<Cow<'a, str>>> From<T> for Text<'a> {
+    fn from(text: T) -> Self {
+        Self::Plain(text.into())
+    }
+}
 
 impl fmt::Debug for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        (**self).fmt(f)
     }
 }
 
 impl std::ops::Deref for Text<'_> {
     type Target = str;
     fn deref(&self) -> &str {
-        &self.0
+        match self {
+            Self::Plain(text) => text,
+            Self::Escaped(raw, text) => text.get_or_init(|| json::unescape(raw)),
+        }
     }
 }
 
 impl Borrow<str> for Text<'_> {
     fn borrow(&self) -> &str {
-        &self.0
+        self
+    }
+}
+
+impl PartialEq for Text<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Text<'_> {}
+
+impl PartialOrd for Text<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Text<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (**self).cmp(&**other)
     }
 }
 
@@ -42,16 +115,22 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
                 f.write_str("a text")
             }
             fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Text(Cow::Borrowed(text)))
+                Ok(text.into())
             }
             fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Text(Cow::Owned(text.to_owned())))
+                Ok(text.to_owned().into())
             }
             fn visit_string<E>(self, text: String) -> Result<Self::Value, E> {
-                Ok(Text(Cow::Owned(text)))
+                Ok(text.into())
+            }
+            fn visit_borrowed_bytes<E: serde::de::Error>(self, raw: &'de [u8]) -> Result<Self::Value, E> {
+                Ok(Text::Escaped(json::raw_text(raw)?, OnceCell::new()))
+            }
+            fn visit_newtype_struct<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
+                from.deserialize_str(self)
             }
         }
-        deserializer.deserialize_str(Build)
+        deserializer.deserialize_newtype_struct(json::TEXT_KEY, Build)
     }
 }
 
@@ -65,7 +144,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for Id<'a> {
         if raw.bytes().all(|byte| byte.is_ascii_digit()) {
             return Ok(Self(raw.into()));
         }
-        serde_json::from_str::<Text<'de>>(raw).map(|text| Self(text.0)).map_err(|_| D::Error::custom("expected a text"))
+        serde_json::from_str::<Text<'de>>(raw)
+            .map(|text| Self(text.into_cow()))
+            .map_err(|_| D::Error::custom("expected a text"))
     }
 }
 

@@ -20,6 +20,10 @@ pub const NUMBER_KEY: &str = "$serde_json::private::Number";
 /// The same for JSON that is kept as text.
 const RAW_KEY: &str = "$serde_json::private::RawValue";
 
+/// The name under which a text asks for its JSON string, which is presented as bytes if it has escapes. Any other value is
+/// presented as usual.
+pub(crate) const TEXT_KEY: &str = "$mcptest::Text";
+
 /// Objects with more keys than this sort them to find a duplicate; fewer are compared pairwise.
 const FEW_KEYS: usize = 16;
 
@@ -490,6 +494,12 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, Error> {
+        if name == TEXT_KEY && self.peek()? == b'"' {
+            return match self.raw_string()? {
+                (raw, true) => visitor.visit_borrowed_bytes(raw.as_bytes()),
+                (text, false) => visitor.visit_borrowed_str(text),
+            };
+        }
         if name != RAW_KEY {
             return visitor.visit_newtype_struct(self);
         }

@@ -134,9 +134,7 @@ impl Build<'_> {
             let added = exchange.added.iter().filter(|message| message.role != Role::Assistant && !is_asked_again);
             for message in added {
                 for answer in message.answers() {
-                    let texts: Vec<&str> = answer.result.texts().collect();
-                    let content = (!texts.is_empty()).then(|| texts.join("\n"));
-                    self.turns.push(Turn { role: Role::Tool, content });
+                    self.turns.push(Turn { role: Role::Tool, content: answer.result.text() });
                 }
                 if message.answers().next().is_none() || message.text().is_some() {
                     self.turns.push(Turn { role: Role::User, content: message.text() });
@@ -269,7 +267,7 @@ impl Build<'_> {
         let last_text = last_reply.map(|(message, _)| message.text().unwrap_or_default());
         let (final_response, answer_source) = match (end.answer, last_text) {
             (Some(answer), _) => (Some(answer.trim_end().to_owned()), Some(AnswerSource::Program)),
-            (None, Some(last_text)) => (Some(last_text), Some(AnswerSource::Model)),
+            (None, Some(last_text)) => (Some(last_text.into_string()), Some(AnswerSource::Model)),
             (None, None) => (None, None),
         };
         let stop_reason = match last {

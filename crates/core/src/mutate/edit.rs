@@ -85,8 +85,8 @@ impl Edit {
                 // The last message of the assistant is the same text.
                 let turns = trace.conversation.turns.iter_mut().flatten();
                 let last = turns.rev().find(|turn| turn.role == Role::Assistant);
-                if let Some(turn) = last.filter(|turn| turn.content.as_ref() == Some(&old)) {
-                    turn.content = Some(text);
+                if let Some(turn) = last.filter(|turn| turn.content.as_deref() == Some(&old)) {
+                    turn.content = Some(text.into());
                 }
                 Self::Message(old)
             }

@@ -1,32 +1,63 @@
-//! JSON that is parsed on first use.
+//! JSON and texts that are read on first use.
 //!
-//! Most of a recording is what tools answered, and most gates never look at it. It is checked when the recording is read and
-//! kept as text; so verdicts do not depend on which reader is used.
+//! Most of a recording is what was said and what tools answered, and most gates never look at it. It is checked when the
+//! recording is read and kept as it is written; so verdicts do not depend on which reader is used.
 
 use std::fmt;
 use std::ops::Deref;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::Value;
+use serde::de::{Deserialize, Deserializer, Visitor};
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use crate::json;
 
 /// A JSON value, parsed on first use.
 #[derive(Clone)]
 pub struct LazyValue {
-    /// Empty when the value was made by a program and not read.
-    text: Box<str>,
+    source: Source,
     value: OnceLock<Box<Value>>,
 }
 
+#[derive(Clone)]
+enum Source {
+    /// The value was made by a program and not read.
+    Made,
+    Json(Box<str>),
+    /// A content block with this text.
+    Text(LazyText),
+}
+
 impl LazyValue {
+    /// A content block with a text.
+    pub(crate) fn text_block(text: LazyText) -> Self {
+        Self { source: Source::Text(text), value: OnceLock::new() }
+    }
+
+    /// The text of a content block.
+    pub fn text(&self) -> Option<&str> {
+        match &self.source {
+            Source::Text(text) => Some(text),
+            Source::Made | Source::Json(_) => self.get("text")?.as_str(),
+        }
+    }
+
+    /// The same to share, where it can be shared.
+    pub(crate) fn shared_text(&self) -> Option<LazyText> {
+        match &self.source {
+            Source::Text(text) => Some(text.clone()),
+            Source::Made | Source::Json(_) => self.text().map(LazyText::from),
+        }
+    }
+
     /// Whether it is an object. Only checks the first character if it was not parsed yet.
     pub fn is_object(&self) -> bool {
-        match self.value.get() {
-            Some(value) => value.is_object(),
-            None => self.text.starts_with('{'),
+        match &self.source {
+            Source::Made => self.value.get().is_some_and(|value| value.is_object()),
+            Source::Json(text) => text.starts_with('{'),
+            Source::Text(_) => true,
         }
     }
 }
@@ -35,14 +66,20 @@ impl Deref for LazyValue {
     type Target = Value;
 
     fn deref(&self) -> &Value {
-        // The text comes from a JSON parser, so it is valid.
-        self.value.get_or_init(|| Box::new(json::parse(&self.text).unwrap_or(Value::Null)))
+        self.value.get_or_init(|| {
+            Box::new(match &self.source {
+                Source::Made => Value::Null,
+                // The text comes from a JSON parser, so it is valid.
+                Source::Json(text) => json::parse(text).unwrap_or(Value::Null),
+                Source::Text(text) => json!({ "type": "text", "text": &**text }),
+            })
+        })
     }
 }
 
 impl From<Value> for LazyValue {
     fn from(value: Value) -> Self {
-        Self { text: Box::from(""), value: OnceLock::from(Box::new(value)) }
+        Self { source: Source::Made, value: OnceLock::from(Box::new(value)) }
     }
 }
 
@@ -73,6 +110,201 @@ impl Serialize for LazyValue {
 impl<'de> Deserialize<'de> for LazyValue {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(from)?;
-        Ok(Self { text: raw.into(), value: OnceLock::new() })
+        Ok(Self { source: Source::Json(raw.into()), value: OnceLock::new() })
+    }
+}
+
+/// A text that is shared where it is repeated, and whose escapes are replaced on first use.
+#[derive(Clone)]
+pub struct LazyText(Arc<Inner>);
+
+#[derive(Clone)]
+struct Inner {
+    /// What was between the quotes of the JSON string; empty for a text that had no escapes.
+    raw: Box<str>,
+    text: OnceLock<String>,
+}
+
+impl LazyText {
+    /// The text of a JSON string with escapes, which were checked. `raw` is what is between the quotes.
+    pub(crate) fn escaped(raw: &str) -> Self {
+        Self(Arc::new(Inner { raw: raw.into(), text: OnceLock::new() }))
+    }
+
+    /// What was between the quotes of the JSON string, if its escapes were not replaced yet.
+    pub(crate) fn raw(&self) -> Option<&str> {
+        self.0.text.get().is_none().then_some(&*self.0.raw)
+    }
+
+    /// Whether the text is empty. An escape stands for a character.
+    pub fn is_empty(&self) -> bool {
+        self.0.text.get().map_or(self.0.raw.is_empty(), String::is_empty)
+    }
+
+    /// Appends a text.
+    pub(crate) fn push_str(&mut self, more: &str) {
+        let Inner { raw, text } = Arc::make_mut(&mut self.0);
+        let mut whole = text.take().unwrap_or_else(|| json::unescape(raw));
+        whole.push_str(more);
+        *raw = Box::default();
+        *text = OnceLock::from(whole);
+    }
+
+    /// The texts of one message, a line each; `None` when there are none.
+    pub(crate) fn joined(texts: impl Iterator<Item = Self>) -> Option<Self> {
+        let mut all = None;
+        texts.for_each(|text| Self::join(&mut all, text));
+        all
+    }
+
+    /// Adds a text of the same message.
+    pub(crate) fn join(all: &mut Option<Self>, text: Self) {
+        match all {
+            Some(all) => {
+                all.push_str("\n");
+                all.push_str(&text);
+            }
+            None => *all = Some(text),
+        }
+    }
+
+    /// The text as one that nobody else has.
+    pub fn into_string(self) -> String {
+        match Arc::try_unwrap(self.0) {
+            Ok(Inner { raw, mut text }) => text.take().unwrap_or_else(|| json::unescape(&raw)),
+            Err(shared) => Self(shared).to_string(),
+        }
+    }
+}
+
+impl Deref for LazyText {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.0.text.get_or_init(|| json::unescape(&self.0.raw))
+    }
+}
+
+impl Default for LazyText {
+    fn default() -> Self {
+        Self::from(String::new())
+    }
+}
+
+impl From<String> for LazyText {
+    fn from(text: String) -> Self {
+        Self(Arc::new(Inner { raw: Box::default(), text: OnceLock::from(text) }))
+    }
+}
+
+impl From<&str> for LazyText {
+    fn from(text: &str) -> Self {
+        Self::from(text.to_owned())
+    }
+}
+
+impl PartialEq for LazyText {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || **self == **other
+    }
+}
+
+impl Eq for LazyText {}
+
+impl PartialEq<str> for LazyText {
+    fn eq(&self, other: &str) -> bool {
+        **self == *other
+    }
+}
+
+impl PartialEq<&str> for LazyText {
+    fn eq(&self, other: &&str) -> bool {
+        **self == **other
+    }
+}
+
+impl fmt::Debug for LazyText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl fmt::Display for LazyText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
+}
+
+impl Serialize for LazyText {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        (**self).serialize(out)
+    }
+}
+
+impl<'de> Deserialize<'de> for LazyText {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Build;
+        impl<'de> Visitor<'de> for Build {
+            type Value = LazyText;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+            fn visit_str<E>(self, text: &str) -> Result<LazyText, E> {
+                Ok(text.into())
+            }
+            fn visit_string<E>(self, text: String) -> Result<LazyText, E> {
+                Ok(text.into())
+            }
+            fn visit_borrowed_bytes<E: serde::de::Error>(self, raw: &'de [u8]) -> Result<LazyText, E> {
+                json::raw_text(raw).map(LazyText::escaped)
+            }
+            fn visit_newtype_struct<D: Deserializer<'de>>(self, from: D) -> Result<LazyText, D::Error> {
+                from.deserialize_str(self)
+            }
+        }
+        from.deserialize_newtype_struct(json::TEXT_KEY, Build)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> LazyText {
+        json::read(text).unwrap()
+    }
+
+    #[test]
+    fn a_text_is_the_same_however_it_was_made() {
+        let escaped = read(r#""a \"b\" \u00e9\n""#);
+        assert_eq!(escaped.raw(), Some(r#"a \"b\" \u00e9\n"#));
+        assert!(!escaped.is_empty());
+        let copy = escaped.clone();
+        assert_eq!(escaped, "a \"b\" é\n");
+        assert_eq!((escaped.raw(), copy.raw()), (None, None));
+        assert_eq!(copy.into_string(), "a \"b\" é\n");
+        assert_eq!(serde_json::from_str::<LazyText>(r#""a \"b\" é\n""#).unwrap(), escaped);
+        let (mut empty, plain) = (read("\"\""), read("\"plain\""));
+        assert!(empty.is_empty() && LazyText::default().is_empty());
+        assert_eq!(plain, LazyText::from("plain"));
+        empty.push_str("more");
+        assert_eq!(empty, "more");
+        let mut appended = escaped.clone();
+        appended.push_str("!");
+        assert_eq!((&*appended, &*escaped), ("a \"b\" é\n!", "a \"b\" é\n"));
+    }
+
+    #[test]
+    fn a_block_of_text_is_the_value_that_it_stands_for() {
+        let block = LazyValue::text_block(read(r#""two\nlines""#));
+        assert_eq!(block.text(), Some("two\nlines"));
+        assert!(block.is_object());
+        assert_eq!(block, json!({ "type": "text", "text": "two\nlines" }));
+    }
+
+    #[test]
+    fn only_a_string_is_a_text() {
+        let error = json::read::<LazyText>("[1]").unwrap_err();
+        assert_eq!(error.message, "expected a string, found a list");
     }
 }

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Conversation, Role, Tokens, ToolCall, Trace, Turn};
+use super::{Conversation, LazyText, Role, Tokens, ToolCall, Trace, Turn};
 use crate::json;
 
 /// The recorded calls of an envelope, or of a cassette that nests one under `trace`; none when neither has a list.
@@ -75,5 +75,5 @@ pub(crate) fn read_lenient(envelope: &Value) -> Trace {
 
 fn turn(value: &Value) -> Option<Turn> {
     let role = Role::from_word(value.get("role")?.as_str()?)?;
-    Some(Turn { role, content: value.get("content").and_then(Value::as_str).map(str::to_owned) })
+    Some(Turn { role, content: value.get("content").and_then(Value::as_str).map(LazyText::from) })
 }

@@ -124,7 +124,7 @@ impl Envelope {
             if final_response.is_none() {
                 // The last assistant message is recorded: its text is known, also when it has none.
                 let last = turns.iter().rev().find(|turn| turn.role == Role::Assistant);
-                final_response = last.map(|turn| turn.content.clone().unwrap_or_else(String::new));
+                final_response = last.map(|turn| turn.content.as_deref().unwrap_or_default().to_owned());
             }
         }
         Ok(Trace { answer_source, conversation, final_response, program, tool_calls, tool_results, ..Trace::default() })

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::LazyValue;
+use super::{LazyText, LazyValue};
 
 /// What a part of a trace is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,7 +101,7 @@ macro_rules! described {
         }
     )+ };
 }
-described! { String => Text, u64 => Count, usize => Count, i64 => Integer, bool => Flag }
+described! { String => Text, LazyText => Text, u64 => Count, usize => Count, i64 => Integer, bool => Flag }
 
 impl Described for Value {
     const KIND: Kind = Kind::Any;

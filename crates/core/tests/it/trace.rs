@@ -409,7 +409,7 @@ fn a_full_trace_round_trips() {
             turns: Some(vec![
                 Turn { role: Role::User, content: Some("go".into()) },
                 Turn { role: Role::Assistant, content: None },
-                Turn { role: Role::Tool, content: Some(String::new()) },
+                Turn { role: Role::Tool, content: Some("".into()) },
             ]),
             tokens: Tokens { input: Some(1), output: Some(2), cached: Some(3), total: Some(4) },
             stop_reason: Some(StopReason::MaxTurns),

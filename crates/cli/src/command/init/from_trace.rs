@@ -8,7 +8,7 @@ mod answers;
 use std::collections::BTreeSet;
 
 use mcptest_core::Trace;
-use mcptest_core::trace::{Conversation, Role, StopReason, Tokens, ToolCall, ToolResult, Turn as TraceTurn};
+use mcptest_core::trace::{Conversation, LazyText, Role, StopReason, Tokens, ToolCall, ToolResult, Turn as TraceTurn};
 use serde_json::{Map, Value};
 
 use super::cassette::Cassette;
@@ -141,8 +141,8 @@ fn rounds(trace: &Trace, calls: &[ToolCall]) -> (Vec<Round>, usize) {
             _ => {
                 let text =
                     call.turn.and_then(|turn| messages.get(turn)).filter(|message| message.role == Role::Assistant);
-                let text = text.and_then(|message| message.content.clone()).filter(|text| !text.trim().is_empty());
-                out.push((call.turn, Round { text, calls: vec![at] }));
+                let text = text.and_then(|message| message.content.as_deref()).filter(|text| !text.trim().is_empty());
+                out.push((call.turn, Round { text: text.map(str::to_owned), calls: vec![at] }));
             }
         }
     }
@@ -222,14 +222,14 @@ fn script(trace: &Trace, calls: &[ToolCall], rounds: &[Round], closing: Option<&
 
 /// The trace that a run of these files produces. Gates must pass for it as for the recorded one.
 fn replayed(trace: &Trace, calls: &[ToolCall], answers: &[Answer], script: &Script, server: &str) -> Trace {
-    let prompt = TraceTurn { role: Role::User, content: Some(String::new()) };
+    let prompt = TraceTurn { role: Role::User, content: Some("".into()) };
     let mut messages = vec![prompt];
     let mut order = 0..calls.len();
     let mut made = Vec::new();
     let mut results: Vec<Option<ToolResult>> = Vec::new();
     let mut last = String::new();
     for turn in &script.turns {
-        messages.push(TraceTurn { role: Role::Assistant, content: turn.text.clone() });
+        messages.push(TraceTurn { role: Role::Assistant, content: turn.text.as_deref().map(LazyText::from) });
         last = turn.text.clone().unwrap_or_default();
         let at = messages.len() - 1;
         for (call, place) in turn.calls.iter().zip(order.by_ref()) {

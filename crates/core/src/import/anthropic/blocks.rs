@@ -6,11 +6,11 @@ use serde_json::value::RawValue;
 
 use crate::import::bounded_list::Element;
 use crate::import::content::Content;
-use crate::import::message::{Answer, At, Call, Part, Place, Server, UsageKeys, is_provider_error, joined};
+use crate::import::message::{Answer, At, Call, Part, Place, Server, UsageKeys, is_provider_error};
 use crate::import::wire::{self, Text};
 use crate::import::{ImportError, results};
 use crate::json;
-use crate::trace::ToolResult;
+use crate::trace::{LazyText, ToolResult};
 
 /// Tokens of the cache are not among those of the input.
 pub(in crate::import) const USAGE: UsageKeys = UsageKeys {
@@ -64,7 +64,7 @@ impl<'a> Block<'a> {
                 .hint("blocks of this format have a type; `--from` names the format of a file"));
         };
         Ok(match kind {
-            "text" => Part::text(self.text.as_deref()),
+            "text" => Part::text(self.text.as_ref()),
             "tool_use" | "server_tool_use" | "mcp_tool_use" => Part::Call(self.call(kind, place, at)?),
             "thinking" | "redacted_thinking" | "image" | "document" | "search_result" | "tool_reference" => Part::Other,
             _ if kind == "tool_result" || kind.ends_with("_tool_result") => {
@@ -109,7 +109,7 @@ impl<'a> Block<'a> {
         let is_error = Some(self.is_error.unwrap_or(false));
         let Some(raw) = self.content else { return Ok(results::of_value(Value::Null, is_error)) };
         if raw.get().starts_with('"') {
-            return Ok(results::of_text(&wire::part::<Text<'_>>(raw)?, is_error));
+            return Ok(results::of_text(wire::part::<Text<'_>>(raw)?.lazy(), is_error));
         }
         Ok(match wire::value(raw)? {
             Value::Array(blocks) => results::of_list(blocks.into_iter().map(as_mcp).collect(), is_error),
@@ -136,7 +136,7 @@ fn as_mcp(block: Value) -> Value {
 pub(in crate::import) fn parts(content: &Content<'_, Block<'_>>, place: Place<'_>) -> Result<Vec<Part>, ImportError> {
     match content {
         Content::Text(text) if text.is_empty() => Ok(Vec::new()),
-        Content::Text(text) => Ok(vec![Part::Text(text.to_string())]),
+        Content::Text(text) => Ok(vec![Part::Text(text.lazy())]),
         Content::List(blocks) => {
             blocks.iter().enumerate().map(|(at, block)| block.read(place, At::new("content", at))).collect()
         }
@@ -154,10 +154,10 @@ pub(in crate::import) fn check_system(content: &Content<'_, Block<'_>>, place: P
 }
 
 /// The text of a list of blocks; `None` for anything else.
-pub(in crate::import) fn texts(content: &str) -> Option<String> {
+pub(in crate::import) fn texts(content: &str) -> Option<LazyText> {
     let Content::List(blocks) = wire::typed::<Content<'_, Block<'_>>>(content).ok()? else { return None };
     if blocks.iter().any(Element::is_incomplete) {
         return None;
     }
-    joined(blocks.iter().filter_map(|block| block.text.as_deref()).filter(|text| !text.is_empty()))
+    LazyText::joined(blocks.iter().filter_map(|block| block.text.as_ref()?.said()))
 }

@@ -9,7 +9,7 @@ use crate::import::builder::Builder;
 use crate::import::message::{Message, Part, Place, Spent, Usage, stop_reason};
 use crate::import::wire::{self, Text};
 use crate::import::{ImportError, Imported, Options};
-use crate::trace::{LazyValue, Role, StopReason, Tokens, Trace};
+use crate::trace::{LazyText, LazyValue, Role, StopReason, Tokens, Trace};
 
 /// The model that the harness names for its own messages.
 const HARNESS: &str = "<synthetic>";
@@ -55,7 +55,7 @@ pub(super) struct Closing<'a> {
     /// How to find its chain: by its name in a session, by the call that started it in a stream.
     pub(super) names: [Option<Text<'a>>; 2],
     duration_ms: Option<u64>,
-    text: Option<String>,
+    text: Option<LazyText>,
     usage: Option<Usage>,
 }
 

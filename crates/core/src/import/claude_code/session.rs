@@ -1,6 +1,5 @@
 //! The lines of one session, sorted into the main chain and those of sub-agents.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::chain::{Chain, Closing};
@@ -72,7 +71,7 @@ impl<'a> Session<'a, '_> {
             Some(data) if line.kind.as_deref() == Some("progress") => {
                 line.agent = data.agent;
                 let name = line.agent.clone().or_else(|| line.parent_call.clone());
-                (self.number(name.or(Some(Text(Cow::Borrowed(NAMELESS))))), data.message)
+                (self.number(name.or(Some(Text::from(NAMELESS)))), data.message)
             }
             _ => (own, None),
         };
@@ -113,7 +112,7 @@ impl<'a> Session<'a, '_> {
                 Some(_) => {}
             }
         }
-        self.number(line.uuid.clone().or(Some(Text(Cow::Borrowed(NAMELESS)))))
+        self.number(line.uuid.clone().or(Some(Text::from(NAMELESS))))
     }
 
     /// The number of the agent with this name; the main chain has none.

@@ -8,7 +8,7 @@ use crate::import::builder::Builder;
 use crate::import::message::{Call, Message, Part, Server, Spent, Usage, UsageKeys, id};
 use crate::import::wire::{self, Text};
 use crate::import::{ImportError, Imported, Options, results};
-use crate::trace::{CallError, ErrorKind, Role, StopReason, ToolResult};
+use crate::trace::{CallError, ErrorKind, LazyText, Role, StopReason, ToolResult};
 
 const USAGE: UsageKeys = UsageKeys {
     input: "input_tokens",
@@ -113,7 +113,9 @@ impl Thread<'_> {
 
     fn item(&mut self, item: &Item<'_>, is_over: bool) -> Result<(), ImportError> {
         let said = match item.kind.as_deref() {
-            Some("agent_message") if is_over => vec![Part::Text(item.text.as_deref().unwrap_or_default().to_owned())],
+            Some("agent_message") if is_over => {
+                vec![Part::Text(item.text.as_ref().map_or_else(LazyText::default, Text::lazy))]
+            }
             Some("agent_message" | "reasoning" | "error") => return Ok(()),
             _ => {
                 let call = item.call()?;
@@ -196,7 +198,7 @@ impl Item<'_> {
         }
         let result = match (value(self.result, "item.result")?, &self.aggregated_output) {
             (Some(result), _) => results::of_value(result, Some(is_error)),
-            (None, Some(printed)) => results::of_text(printed, Some(is_error)),
+            (None, Some(printed)) => results::of_text(printed.lazy(), Some(is_error)),
             (None, None) => results::of_value(Value::Null, Some(is_error)),
         };
         Ok(Some(result))
@@ -207,7 +209,7 @@ impl Item<'_> {
 pub(super) fn failed(error: &Value) -> ToolResult {
     let text = error.get("message").unwrap_or(error);
     let message = text.as_str().map_or_else(|| text.to_string(), str::to_owned);
-    let result = results::of_text(&message, Some(true));
+    let result = results::of_text(message.as_str().into(), Some(true));
     ToolResult { error: Some(Box::new(CallError { kind: ErrorKind::Tool, code: None, message })), ..result }
 }
 

@@ -93,14 +93,14 @@ impl Session<'_> {
                 self.is_streaming = event.delta == Some(true);
                 match self.reply.last_mut() {
                     Some(Part::Text(before)) if was_streaming && self.is_streaming => before.push_str(text),
-                    _ => self.reply.push(Part::Text(text.to_owned())),
+                    _ => self.reply.push(Part::Text(text.into())),
                 }
                 Ok(())
             }
             (Some("message"), _) => {
                 self.end_reply()?;
                 let text = event.content.as_deref().unwrap_or_default().to_owned();
-                self.builder.add(Message::with_parts(Role::User, vec![Part::Text(text)]), &"message").map(drop)
+                self.builder.add(Message::with_parts(Role::User, vec![Part::Text(text.into())]), &"message").map(drop)
             }
             (Some("tool_use"), _) => {
                 let name = event.tool_name.as_deref().ok_or_else(|| ImportError::new("tool_name is missing"))?;

@@ -161,7 +161,7 @@ fn parts(role: Role, content: &RawValue) -> Result<Vec<Part>, ImportError> {
     let text = content.get();
     if text.starts_with('"') {
         let text: Text<'_> = wire::typed(text)?;
-        return Ok(if text.is_empty() { Vec::new() } else { vec![Part::Text(text.to_string())] });
+        return Ok(text.said().map(Part::Text).into_iter().collect());
     }
     let list = if text.starts_with('[') { text.to_owned() } else { format!("[{text}]") };
     let word = if role == Role::User { "user" } else { "model" };

@@ -12,7 +12,7 @@ use super::super::unread_calls::with_unread_calls;
 use super::super::wire::{self, Text, null_as_default};
 use super::super::{ImportError, results};
 use crate::json;
-use crate::trace::{CallError, ErrorKind, Role};
+use crate::trace::{CallError, ErrorKind, LazyText, Role};
 
 const REFERENCE: &str = "attachment://";
 
@@ -103,7 +103,7 @@ impl Context<'_> {
 
     fn answer(&self, message: &SampleMessage<'_>, content: &Message) -> Answer {
         let text = content.text().unwrap_or_default();
-        let mut result = results::of_text(&text, Some(message.error.is_some()));
+        let mut result = results::of_text(text, Some(message.error.is_some()));
         if let Some(error) = &message.error {
             let kind = match error.kind.as_deref() {
                 Some("timeout") => ErrorKind::Timeout,
@@ -120,7 +120,7 @@ impl Context<'_> {
     fn parts(&self, content: Option<&RawValue>, place: &str) -> Result<Vec<Part>, ImportError> {
         let Some(content) = content else { return Ok(Vec::new()) };
         if !content.get().starts_with('[') {
-            let text = wire::part::<Text<'_>>(content).and_then(|text| self.attachments.resolve(&text));
+            let text = wire::part::<Text<'_>>(content).and_then(|text| self.attachments.resolved(&text));
             let text = text.map_err(|error| error.at(format_args!("{place}.content")))?;
             return Ok(Some(text).filter(|text| !text.is_empty()).map(Part::Text).into_iter().collect());
         }
@@ -133,7 +133,7 @@ impl Context<'_> {
     fn part(&self, block: Block<'_>) -> Result<Part, ImportError> {
         match &*block.kind {
             "text" => match block.text {
-                Some(text) => self.attachments.resolve(&text).map(Part::Text),
+                Some(text) => self.attachments.resolved(&text).map(Part::Text),
                 None => Ok(Part::Other),
             },
             "tool_use" => self.provider_call(block).map(Part::Call),
@@ -148,15 +148,15 @@ impl Context<'_> {
         let name = block.name.ok_or_else(|| ImportError::new("a tool_use has no `name`"))?;
         let value = block.result.map(wire::value).transpose()?;
         let value = value.map(|value| self.attachments.resolve_in(value)).transpose()?;
-        let error = block.error.map(|error| error.0.into_owned());
+        let error = block.error.map(|error| error.into_owned());
         let mut result = value.map(|value| results::of_value(value, Some(error.is_some())));
         if let (Some(message), Some(result)) = (error, &mut result) {
             result.error = Some(Box::new(CallError { kind: ErrorKind::Tool, code: None, message }));
         }
-        let server = block.context.map(|server| server.0.into_owned()).filter(|server| !server.is_empty());
+        let server = block.context.map(|server| server.into_owned()).filter(|server| !server.is_empty());
         Ok(Call {
-            id: block.id.map(|id| id.0.into_owned()),
-            name: name.0.into_owned(),
+            id: block.id.map(|id| id.into_owned()),
+            name: name.into_owned(),
             server: server.map_or(Server::FromName, Server::FromNameOr),
             args: block.arguments.map(wire::arguments).transpose()?,
             result,
@@ -179,11 +179,20 @@ impl<'a> Attachments<'a> {
         Ok(Self { texts: read.unwrap_or_default(), budget: CopyBudget::of(sample) })
     }
 
-    fn resolve(&self, text: &str) -> Result<String, ImportError> {
-        let name = text.strip_prefix(REFERENCE).map(|name| Text(name.into()));
-        let Some(found) = name.and_then(|name| self.texts.get(&name)) else { return Ok(text.to_owned()) };
+    /// The text that a reference stands for.
+    fn find(&self, text: &str) -> Result<Option<&Text<'a>>, ImportError> {
+        let Some(found) = text.strip_prefix(REFERENCE).and_then(|name| self.texts.get(name)) else { return Ok(None) };
         self.budget.take(found.len(), &format!("the text of {:?}", json::cut(text, 60)))?;
-        Ok(found.to_string())
+        Ok(Some(found))
+    }
+
+    fn resolve(&self, text: &str) -> Result<String, ImportError> {
+        Ok(self.find(text)?.map_or(text, |found| found).to_owned())
+    }
+
+    fn resolved(&self, text: &Text<'_>) -> Result<LazyText, ImportError> {
+        let found = if self.texts.is_empty() { None } else { self.find(text)? };
+        Ok(found.map_or_else(|| text.lazy(), Text::lazy))
     }
 
     /// Resolves a text, or the texts of an object, which is where arguments have theirs.

@@ -81,7 +81,7 @@ fn listed(calls: &mut Vec<Call>, message: &LcMessage<'_>, place: Place<'_>) -> R
     for (at, call) in message.invalid_tool_calls.iter().flat_map(|list| list.iter()).enumerate() {
         let at = At::new("invalid_tool_calls", at);
         let name = named(call.name.as_ref(), place, at)?;
-        let args = call.text(place, at)?.map(|text| Value::String(text.0.into_owned()));
+        let args = call.text(place, at)?.map(|text| Value::String(text.into_owned()));
         calls.push(Call { id: id(call.id.as_deref()), name, args, at, ..Call::default() });
     }
     Ok(())

@@ -53,10 +53,10 @@ impl<'de: 'a, 'a> Deserialize<'de> for ContentPart<'a> {
                 f.write_str("a text or a block")
             }
             fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(ContentPart::Text(Text(text.into())))
+                Ok(ContentPart::Text(text.into()))
             }
             fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(ContentPart::Text(Text(text.to_owned().into())))
+                Ok(ContentPart::Text(text.to_owned().into()))
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
                 Block::deserialize(MapAccessDeserializer::new(map)).map(|block| ContentPart::Block(Box::new(block)))
@@ -104,7 +104,7 @@ impl Block<'_> {
                 .hint("a block without a type may hold a call, an answer or the last words of the model"));
         };
         Ok(Read::Part(match kind {
-            "text" | "output_text" => Part::text(self.text.as_deref()),
+            "text" | "output_text" => Part::text(self.text.as_ref()),
             "tool_use" | "tool_call" | "function_call" => {
                 return Ok(Read::Repeated(self.own_id(), self.call(kind, place, at)));
             }

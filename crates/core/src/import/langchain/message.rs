@@ -238,9 +238,9 @@ fn ai(chunks: &[&LcMessage<'_>], place: Place<'_>) -> Result<Message, ImportErro
     out.parts = calls::parts(chunks, content, place)?;
     if chunks.len() > 1 {
         // Chunks cut a text anywhere, so nothing goes between them.
-        let text: String = out.texts().collect();
+        let text: String = out.texts().map(|text| &**text).collect();
         out.parts.retain(|part| !matches!(part, Part::Text(_)));
-        out.parts.extend((!text.is_empty()).then_some(Part::Text(text)));
+        out.parts.extend((!text.is_empty()).then_some(Part::Text(text.into())));
     }
     // The counts of chunks add up to those of their message.
     let mut spent: Option<Tokens> = None;

@@ -152,7 +152,10 @@ impl<'a> ChatMessage<'a> {
             Role::Tool => {
                 let name = self.name.as_deref();
                 let result = match out.text() {
-                    Some(text) => results::of_text(&text, has_failed(name, &text)),
+                    Some(text) => {
+                        let has_failed = has_failed(name, &text);
+                        results::of_text(text, has_failed)
+                    }
                     None => results::of_value(Value::Null, None),
                 };
                 let id = message::id(self.tool_call_id.as_deref());

@@ -210,7 +210,10 @@ impl Item<'_> {
         {
             let mut parts = Message::new(Role::Tool);
             if openai_content::add(&mut parts, Some(&content), &PARTS, place).is_ok() {
-                return Ok(results::of_value(parts.text().map_or(Value::Null, Value::String), is_error));
+                return Ok(parts.text().map_or_else(
+                    || results::of_value(Value::Null, is_error),
+                    |text| results::of_text(text, is_error),
+                ));
             }
         }
         Ok(results::of_value(value(raw, key, place)?, is_error))
@@ -243,7 +246,7 @@ fn mcp_error(error: Value) -> ToolResult {
     let code = map.get("code").and_then(Value::as_i64);
     let text = ["content", "message"].iter().find_map(|key| map.remove(*key)).filter(|text| !text.is_null());
     let mut result = results::of_value(text.unwrap_or(Value::Object(map)), Some(true));
-    let message = results::text(&result).unwrap_or_default();
+    let message = result.text().unwrap_or_default().into_string();
     result.error = Some(Box::new(CallError { code, kind, message }));
     result
 }

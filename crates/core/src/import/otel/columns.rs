@@ -44,11 +44,11 @@ fn flatten<'a>(
         return Ok(());
     }
     budget.take(key.len(), key)?;
-    out.insert(Text(key.to_owned().into()), value);
+    out.insert(Text::from(key.to_owned()), value);
     match Shape::part(value.get()) {
         Some(Shape::Object(parts)) => {
             for (name, part) in parts {
-                flatten(&format!("{key}.{}", name.0), part, budget, out)?;
+                flatten(&format!("{key}.{}", &*name), part, budget, out)?;
             }
         }
         Some(Shape::List(parts)) if parts.iter().any(|part| part.get().starts_with('{')) => {

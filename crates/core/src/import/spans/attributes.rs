@@ -45,7 +45,7 @@ pub(in super::super) struct KeyValue<'a> {
 
 impl<'a> Attributes<'a> {
     pub(in super::super) fn plain(entries: BTreeMap<Text<'a>, &'a RawValue>) -> Self {
-        let entries = entries.into_iter().map(|(key, value)| (key.0, value)).collect();
+        let entries = entries.into_iter().map(|(key, value)| (key.into_cow(), value)).collect();
         Self { encoding: Encoding::Plain, entries }
     }
 
@@ -54,7 +54,7 @@ impl<'a> Attributes<'a> {
         let mut entries: BTreeMap<Cow<'a, str>, &'a RawValue> = BTreeMap::new();
         for KeyValue { key, value } in list {
             let Some(value) = value else { continue };
-            match entries.entry(key.0) {
+            match entries.entry(key.into_cow()) {
                 Entry::Vacant(place) => {
                     place.insert(value);
                 }
@@ -159,7 +159,7 @@ impl<'a> Attributes<'a> {
 
 fn plain(raw: &RawValue) -> Result<Option<Attribute<'_>>, ImportError> {
     match raw.get().as_bytes().first() {
-        Some(b'"') => wire::part::<Text<'_>>(raw).map(|text| Some(Attribute::Text(text.0))),
+        Some(b'"') => wire::part::<Text<'_>>(raw).map(|text| Some(Attribute::Text(text.into_cow()))),
         Some(b'n') => Ok(None),
         _ => Ok(Some(Attribute::Json(raw.get().into()))),
     }

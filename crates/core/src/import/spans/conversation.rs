@@ -72,7 +72,7 @@ impl Conversation {
                 // A list without any reply is one that was not recorded.
                 self.gap |= replies.is_empty();
                 for message in joined_replies(replies) {
-                    self.closing = Some(message.text().unwrap_or_else(String::new));
+                    self.closing = Some(message.text().unwrap_or_default().into_string());
                     self.stop = message.stop;
                     self.push(end, message);
                 }
@@ -262,7 +262,8 @@ fn vercel_reply(span: &Span<'_>) -> Result<Option<Message>, ImportError> {
         return Ok(None);
     }
     let text = said.map(|(_, text)| text.document().into_owned()).filter(|text| !text.is_empty());
-    let mut reply = Message::with_parts(Role::Assistant, text.map(Part::Text).into_iter().collect());
+    let mut reply =
+        Message::with_parts(Role::Assistant, text.map(|text| Part::Text(text.into())).into_iter().collect());
     if let Some(calls) = calls {
         let text = format!(r#"{{"tool_calls":{}}}"#, calls.document());
         let read = messages::message(&text, Some(Role::Assistant)).map_err(|error| error.at(CALLS))?;
@@ -295,7 +296,7 @@ fn side<'a>(
             if text.trim_start().starts_with('[') {
                 return Ok(Some(Recorded::Json(text, old)));
             }
-            let message = Message::with_parts(role, vec![Part::Text(text.into_owned())]);
+            let message = Message::with_parts(role, vec![Part::Text(text.into_owned().into())]);
             return Ok(Some(Recorded::Read(vec![Some(message)])));
         }
     }

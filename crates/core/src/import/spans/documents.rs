@@ -29,7 +29,7 @@ pub(super) fn messages(text: &str, role: Role) -> Result<Vec<Option<Message>>, I
 }
 
 fn said(text: &str, role: Role) -> Message {
-    Message::with_parts(role, vec![Part::Text(text.to_owned())])
+    Message::with_parts(role, vec![Part::Text(text.into())])
 }
 
 fn walk(text: &str, role: Role, depth: usize, out: &mut Vec<Option<Message>>) -> Result<(), ImportError> {
@@ -44,7 +44,7 @@ fn walk(text: &str, role: Role, depth: usize, out: &mut Vec<Option<Message>>) ->
         return Ok(());
     }
     if !matches!(shape, Shape::Object(_)) {
-        let text = serde_json::from_str::<Text<'_>>(text).map_or_else(|_| text.to_owned(), |text| text.0.into_owned());
+        let text = serde_json::from_str::<Text<'_>>(text).map_or_else(|_| text.to_owned(), |text| text.into_owned());
         out.extend((text != "null" && !text.is_empty()).then(|| Some(said(&text, role))));
         return Ok(());
     }

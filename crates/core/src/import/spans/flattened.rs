@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use super::super::message::{Answer, Call, Message, Part, joined, stop_reason};
+use super::super::message::{Answer, Call, Message, Part, stop_reason};
 use super::super::{ImportError, results, wire};
 use super::attributes::{Attribute, Attributes};
 use super::messages::{calls_in_text, role};
-use crate::trace::Role;
+use crate::trace::{LazyText, Role};
 
 /// Words between fields that add nothing to them.
 const FILLERS: [&str; 4] = ["message", "tool_call", "function", "message_content"];
@@ -103,15 +103,15 @@ fn build(flat: Flat, default: Role) -> Result<Option<Message>, ImportError> {
         return Ok(Some(Message { role: Role::Assistant, parts: calls, ..out }));
     }
     // Some recorders write the text of the parts a second time as the content.
-    let parts = joined(flat.parts.values().filter_map(|piece| piece.text.as_deref()));
-    let content = flat.content.filter(|text| !text.is_empty() && Some(text) != parts.as_ref());
-    out.parts.extend(content.into_iter().chain(flat.texts.into_values()).map(Part::Text));
+    let parts = LazyText::joined(flat.parts.values().filter_map(|piece| piece.text.as_deref().map(LazyText::from)));
+    let content = flat.content.filter(|text| !text.is_empty() && Some(&**text) != parts.as_deref());
+    out.parts.extend(content.into_iter().chain(flat.texts.into_values()).map(|text| Part::Text(text.into())));
     let is_listed = !flat.calls.is_empty();
     for (place, piece) in flat.parts {
         let kind = piece.kind.as_deref().unwrap_or("text");
         let is_call = ["tool", "call", "function"].iter().any(|word| kind.contains(word));
         match piece {
-            Piece { text: Some(text), .. } if kind == "text" => out.parts.push(Part::Text(text)),
+            Piece { text: Some(text), .. } if kind == "text" => out.parts.push(Part::Text(text.into())),
             // A call that is also in the list of calls is read there.
             _ if !is_call || is_listed => {}
             piece if piece.name.is_some() => out.parts.push(Part::Call(piece.call()?)),
@@ -126,7 +126,7 @@ fn build(flat: Flat, default: Role) -> Result<Option<Message>, ImportError> {
         // It has the answers of all calls of a reply as one text; the spans of the calls have each.
         out.parts.clear();
     } else if role == Some(Role::Tool) {
-        let result = results::of_text(&out.text().unwrap_or_default(), None);
+        let result = results::of_text(out.text().unwrap_or_default(), None);
         out.parts.retain(|part| !matches!(part, Part::Text(_)));
         out.parts.push(Part::Answer(Answer { id: flat.tool_call_id, result, ..Answer::default() }));
     }

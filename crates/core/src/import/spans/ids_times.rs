@@ -60,7 +60,7 @@ impl Status {
         let keys: BTreeMap<Text<'_>, &RawValue> = wire::part(raw)?;
         let (mut status, mut texts, mut is_known) = (None, [None, None], keys.is_empty());
         for (key, value) in keys {
-            let place = match &*key.0 {
+            let place = match &*key {
                 "code" | "Code" | "statusCode" | "status_code" | "StatusCode" => None,
                 "message" | "Message" => Some(0),
                 "description" | "Description" => Some(1),
@@ -70,7 +70,7 @@ impl Status {
             match place {
                 _ if value.get() == "null" => {}
                 None => status = status.max(Some(Self::by_code(value.get()))),
-                Some(place) => texts[place] = Some(wire::part(value).map_err(|error| error.at(&key.0))?),
+                Some(place) => texts[place] = Some(wire::part(value).map_err(|error| error.at(&key.into_cow()))?),
             }
         }
         let [message, description] = texts;

@@ -10,7 +10,7 @@ use super::calls::{Calls, SpanCall};
 use super::conversation::Conversation;
 use super::replies::{Replies, Scope};
 use crate::json;
-use crate::trace::{CallError, Role, ToolCall, ToolResult, Turn};
+use crate::trace::{CallError, LazyText, Role, ToolCall, ToolResult, Turn};
 
 /// Calls with their answers in the order of dispatch, and the turns.
 pub(super) struct MergedCalls {
@@ -143,7 +143,7 @@ impl Merge<'_> {
         mut turns: Option<&mut Vec<Turn>>,
     ) -> Result<(), ImportError> {
         self.recent.clear();
-        let mut add_turn = |role: Role, content: Option<String>| {
+        let mut add_turn = |role: Role, content: Option<LazyText>| {
             let turns = turns.as_mut()?;
             turns.push(Turn { content, role });
             Some(turns.len() - 1)
@@ -160,7 +160,7 @@ impl Merge<'_> {
                 match part {
                     Part::Call(call) => self.add_call(call, place, time, turn),
                     Part::Answer(answer) => {
-                        add_turn(Role::Tool, results::text(&answer.result));
+                        add_turn(Role::Tool, answer.result.text());
                         self.add_answer(answer)?;
                     }
                     Part::Text(_) | Part::Other => {}
@@ -292,8 +292,9 @@ fn finish(merged: Merged, options: &Options) -> (ToolCall, Option<ToolResult>) {
     };
     let result = result.map(|mut result| {
         if let Some(failure) = call.failure {
-            let text = results::text(&result).filter(|text| !text.is_empty());
-            result.error = Some(Box::new(CallError { message: text.unwrap_or(failure.message), ..failure }));
+            let text = result.text().filter(|text| !text.is_empty());
+            result.error =
+                Some(Box::new(CallError { message: text.map_or(failure.message, LazyText::into_string), ..failure }));
         }
         ToolResult { duration_ms: call.duration_ms, ..result }
     });

@@ -139,7 +139,7 @@ impl SpanMessage<'_> {
         };
         let mut out = Message::new(role.unwrap_or(Role::User));
         out.stop = self.finish_reason.as_deref().and_then(stop_reason);
-        let call_id = self.tool_call_id.map(|id| id.0.into_owned());
+        let call_id = self.tool_call_id.map(|id| id.into_owned());
         if let Some(calls) = self
             .content
             .and_then(|raw| wire::part::<Text<'_>>(raw).ok())
@@ -163,7 +163,7 @@ impl SpanMessage<'_> {
             out.parts.extend(part.read().map_err(|error| error.at(format_args!("{list}[{at}]")))?);
         }
         if role == Some(Role::Tool) && call_id.is_some() && out.answers().next().is_none() {
-            let result = results::of_text(&out.text().unwrap_or_default(), None);
+            let result = results::of_text(out.text().unwrap_or_default(), None);
             out.parts.retain(|part| !matches!(part, Part::Text(_)));
             out.parts.push(Part::Answer(Answer { id: call_id, result, ..Answer::default() }));
         }
@@ -209,7 +209,9 @@ fn add_content(
             let result = results::of_value(value, None);
             out.parts.push(Part::Answer(Answer { id: id.cloned(), function, result, ..Answer::default() }));
         }
-        Value::String(text) => out.parts.extend(Some(text).filter(|text| !text.is_empty()).map(Part::Text)),
+        Value::String(text) => {
+            out.parts.extend(Some(text).filter(|text| !text.is_empty()).map(|text| Part::Text(text.into())))
+        }
         other => {
             let found = json::describe(&other);
             return Err(ImportError::new(format!("content must be a text or a list of parts, found {found}")));
@@ -225,7 +227,7 @@ impl SpanPart<'_> {
             "text" | "input_text" | "output_text" => {
                 let Some(raw) = self.content.or(self.text) else { return Ok(None) };
                 let text: String = wire::part(raw).map_err(|error| error.at("content"))?;
-                Some(text).filter(|text| !text.is_empty()).map(Part::Text)
+                Some(text).filter(|text| !text.is_empty()).map(|text| Part::Text(text.into()))
             }
             "tool_call" | "tool_use" | "server_tool_call" | "server_tool_use" | "function" => {
                 Some(Part::Call(self.call()?))
@@ -236,13 +238,13 @@ impl SpanPart<'_> {
                     Some(raw) => results::of_value(wire::value(raw)?, None),
                     None => ToolResult::default(),
                 };
-                let id = self.tool_use_id.or(self.id).map(|id| id.0.into_owned());
+                let id = self.tool_use_id.or(self.id).map(|id| id.into_owned());
                 Some(Part::Answer(Answer { id, result, ..Answer::default() }))
             }
             "tool-call" => Some(Part::Call(self.call()?)),
             "tool-result" => {
                 let result = vercel::output(self.output, self.result, self.is_error)?;
-                let id = self.tool_use_id.or(self.id).map(|id| id.0.into_owned());
+                let id = self.tool_use_id.or(self.id).map(|id| id.into_owned());
                 Some(Part::Answer(Answer { id, result, ..Answer::default() }))
             }
             "reasoning" | "thinking" | "redacted_thinking" | "blob" | "uri" | "file" | "image" | "image_url"
@@ -265,8 +267,8 @@ impl SpanPart<'_> {
             Some(function) => (function.name.or(self.name), function.arguments.or(input)),
             None => (self.name, input),
         };
-        let name = name.ok_or_else(|| ImportError::new("it is a call and has no `name`"))?.0.into_owned();
+        let name = name.ok_or_else(|| ImportError::new("it is a call and has no `name`"))?.into_owned();
         let args = wire::optional(arguments, wire::arguments, "arguments")?;
-        Ok(Call { id: self.id.or(self.tool_use_id).map(|id| id.0.into_owned()), name, args, ..Call::default() })
+        Ok(Call { id: self.id.or(self.tool_use_id).map(|id| id.into_owned()), name, args, ..Call::default() })
     }
 }

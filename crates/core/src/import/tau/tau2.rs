@@ -77,7 +77,7 @@ impl TauMessage<'_> {
     fn read(&self, is_first: bool, place: Place<'_>) -> Result<Option<Message>, ImportError> {
         self.refuse_unread_calls(&place)?;
         let text = self.content.as_deref().filter(|_| self.is_audio != Some(true));
-        let text = text.map(|text| Part::Text(text.to_owned()));
+        let text = text.map(|text| Part::Text(text.into()));
         let calls = self.tool_calls.as_deref().unwrap_or_default();
         let usage = USAGE.read(self.usage, format_args!("{place}.usage"))?;
         Ok(match self.role.as_deref() {
@@ -154,7 +154,7 @@ impl<'a> TauMessage<'a> {
 impl TauAnswer<'_> {
     fn read(&self, at: At) -> Part {
         let result = match self.content.as_deref() {
-            Some(text) => results::of_text(text, self.error),
+            Some(text) => results::of_text(text.into(), self.error),
             None => results::of_value(Value::Null, self.error),
         };
         Part::Answer(message::Answer { id: message::id(self.id.as_deref()), function: None, result, at })

@@ -252,7 +252,7 @@ impl Reader<'_> {
             let number = *self.numbers.entry(json::canonical(&lasting(value.clone()))).or_insert(next);
             let message = match value {
                 // The whole input may be one text.
-                Value::String(text) => Some(Message::with_parts(Role::User, vec![Part::Text(text.clone())])),
+                Value::String(text) => Some(Message::with_parts(Role::User, vec![Part::Text(text.as_str().into())])),
                 // Items that refer to what the provider keeps say nothing here.
                 _ if matches!(value.get("type").and_then(Value::as_str), Some("item_reference" | "compaction")) => None,
                 _ if is_list_of_tools(value) => None,

@@ -241,7 +241,8 @@ fn the_answer_in_a_call_of_finish_is_the_closing_message() {
     .to_string();
     let trace = read(Format::Openhands, &events).unwrap().remove(0).trace;
     assert_eq!(trace.final_response.as_deref(), Some("Nothing to do."));
-    let turns: Vec<Option<String>> = trace.conversation.turns.unwrap().into_iter().map(|turn| turn.content).collect();
+    let turns: Vec<Option<String>> =
+        trace.conversation.turns.unwrap().into_iter().map(|turn| turn.content.map(|text| text.to_string())).collect();
     let text = |text: &str| Some(text.to_owned());
     let expected =
         [text("Delete it."), None, None, text("I deleted it."), text("And now?"), None, None, text("Nothing to do.")];

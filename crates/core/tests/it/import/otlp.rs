@@ -131,7 +131,8 @@ fn rewritten_history_is_not_repeated_and_hides_no_call() {
     let trace = read(Format::Otlp, &text).unwrap().remove(0).trace;
     let names: Vec<String> = trace.tool_calls.unwrap().into_iter().map(|call| call.name).collect();
     assert_eq!(names, ["one", "lost", "two"]);
-    let turns: Vec<Option<String>> = trace.conversation.turns.unwrap().into_iter().map(|turn| turn.content).collect();
+    let turns: Vec<Option<String>> =
+        trace.conversation.turns.unwrap().into_iter().map(|turn| turn.content.map(|text| text.to_string())).collect();
     assert_eq!(turns, [Some("go".to_owned()), None, None, Some("go on".to_owned()), None]);
 }
 

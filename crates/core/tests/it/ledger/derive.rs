@@ -277,7 +277,8 @@ fn a_thread_is_continued_by_the_id_of_its_last_reply() {
     tape.reply(reply("m2", "Done."));
     let derived = tape.derive();
     let conversation = derived.trace.conversation;
-    let turns: Vec<Option<String>> = conversation.turns.unwrap().into_iter().map(|turn| turn.content).collect();
+    let turns: Vec<Option<String>> =
+        conversation.turns.unwrap().into_iter().map(|turn| turn.content.map(|text| text.to_string())).collect();
     assert_eq!(turns, ["go", "Which one?", "7", "Done."].map(|text| Some(text.to_owned())));
     assert_eq!((derived.trace.final_response.as_deref(), conversation.tokens.input), (Some("Done."), Some(2)));
 }

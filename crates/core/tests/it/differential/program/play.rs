@@ -101,7 +101,7 @@ pub(super) fn play(script: &Script, rng: &mut Rng) -> Played {
                 fresh: vec![prompt],
                 previous: None,
                 phase: Phase::Ask,
-                added: vec![Turn { role: Role::User, content: Some(agent.prompt.clone()) }],
+                added: vec![Turn { role: Role::User, content: Some(agent.prompt.as_str().into()) }],
             }
         })
         .collect();
@@ -427,7 +427,7 @@ impl Stage<'_, '_> {
         if actor.agent.has_tools {
             self.turns.append(&mut actor.added);
             self.last_text = turn.text.clone().unwrap_or_default();
-            self.turns.push(Turn { role: Role::Assistant, content: turn.text.clone() });
+            self.turns.push(Turn { role: Role::Assistant, content: turn.text.as_deref().map(Into::into) });
         }
         let mut threads = Vec::new();
         for (at, (call, asked)) in turn.calls.iter().zip(&reply.calls).enumerate() {
@@ -592,7 +592,7 @@ impl Stage<'_, '_> {
                 Does::Own { text, is_error, .. } => (text.clone(), text.clone(), *is_error),
                 Does::Provider { .. } => continue,
             };
-            actor.added.push(Turn { role: Role::Tool, content: Some(shown) });
+            actor.added.push(Turn { role: Role::Tool, content: Some(shown.into()) });
             let id = back.id.clone();
             reported.push(wire::Reported { id, name: asked.name.clone(), text, is_error });
         }
