@@ -14,7 +14,7 @@ pub use reader::NUMBER_KEY;
 pub(crate) use reader::TEXT_KEY;
 use serde_json::{Number, Value};
 pub use strict::{JsonError, check, parse};
-pub(crate) use strict::{Scalar, read, read_checked, read_value, scalars};
+pub(crate) use strict::{Scalar, read, read_checked, read_value, scalars, try_checked};
 
 /// Deepest nesting of lists and objects that a trace or a matched value may have.
 pub const MAX_DEPTH: usize = 128;

@@ -18,6 +18,9 @@ use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, get_error_name};
 /// How much is read at a time.
 const CHUNK: usize = 256 * 1024;
 
+/// Bytes that are read to find out how a source is compressed.
+const START: usize = 4096;
+
 /// The largest zstd window, as a power of two. It is kept in memory, and a file may require two gigabytes.
 pub(super) const WINDOW_LOG: u32 = 26;
 
@@ -72,7 +75,7 @@ impl Unpacked {
         Self {
             input,
             progress,
-            chunk: vec![0; CHUNK],
+            chunk: vec![0; START],
             at: 0,
             end: 0,
             is_over: false,
@@ -106,6 +109,9 @@ impl Unpacked {
                 }
                 None => self.fetch()?,
             }
+        }
+        if !matches!(self.packing, Packing::None) && self.chunk.len() < CHUNK {
+            self.chunk.resize(CHUNK, 0);
         }
         Ok(())
     }

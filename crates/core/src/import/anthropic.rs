@@ -163,8 +163,8 @@ impl<'a> Body<'a> {
         if repeats.is_empty() && self.response.is_none() && !is_reply {
             return Ok(());
         }
-        let response = shape.get("response").map(MessageKey::of).transpose()?;
-        let content = self.content.filter(|_| is_reply).map(MessageKey::of_reply).transpose()?;
+        let response = shape.get("response").map(MessageKey::of);
+        let content = self.content.filter(|_| is_reply).map(MessageKey::of_reply);
         if let (Some(response), Some(content)) = (&response, &content) {
             if response != content {
                 return Err(duplicates::differ("response", "content"));
@@ -180,7 +180,7 @@ impl<'a> Body<'a> {
         }
         // Some loggers append the reply to the messages they sent.
         let Some(Shape::List(items)) = Shape::part(own.get()) else { return Ok(()) };
-        let last = items.last().copied().map(MessageKey::of).transpose()?;
+        let last = items.last().copied().map(MessageKey::of);
         // A list that was not read to its end holds a message that must be refused.
         if let Some(messages) = self.messages.as_mut().filter(|messages| messages.len() == items.len())
             && last.is_some()

@@ -2,6 +2,7 @@
 //! what came back and all of it together under keys of their own. A copy that is the beginning or the end of another one adds
 //! nothing, and the longer one is read. Copies that differ are refused, since what one of them lacks could be a call.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use serde_json::value::RawValue;
@@ -41,9 +42,9 @@ impl<'a> Repeat<'a> {
 
 /// The list that holds the whole conversation and more than the record's own list, whose messages have these keys. `None` when
 /// the own list is the longest.
-pub(super) fn longest<'a>(
+pub(super) fn longest<'k, 'a: 'k>(
     own: &'static str,
-    mut keys: Vec<MessageKey>,
+    mut keys: Vec<MessageKey<'k>>,
     repeats: &[Repeat<'a>],
 ) -> Result<Option<List<'a>>, ImportError> {
     let mut longest: Option<List<'a>> = None;
@@ -61,7 +62,7 @@ pub(super) fn longest<'a>(
         (longest, keys) = (Some((*key, list)), copy.keys);
     }
     // The last reply is known only once the longest copy is.
-    let closing = keys.last().and_then(|key| key.closing.as_deref());
+    let closing = keys.last().and_then(|key| key.read().closing.as_deref());
     for Repeat { key, raw, .. } in repeats.iter().filter(|repeat| repeat.is_reply && is_text(repeat.raw)) {
         let text = wire::part::<String>(raw)?;
         let is_same = text.trim().is_empty() || closing.is_some_and(|closing| closing.trim() == text.trim());
@@ -84,9 +85,10 @@ pub(super) fn check_included(
     if checked.is_empty() {
         return Ok(());
     }
-    let known: BTreeSet<String> = keys(whole)?.into_iter().map(|key| key.text).collect();
+    let known = keys(whole)?;
+    let known: BTreeSet<&str> = known.iter().map(|key| &*key.read().text).collect();
     for item in checked {
-        if !known.contains(&MessageKey::of(item)?.text) {
+        if !known.contains(&*MessageKey::of(item).read().text) {
             return Err(differ(key, whole_key));
         }
     }
@@ -99,17 +101,15 @@ pub(super) fn differ(one: &str, other: &str) -> ImportError {
 }
 
 /// Whether a list is the beginning or the end of another.
-fn is_end_of(short: &[MessageKey], long: &[MessageKey]) -> bool {
-    let is_same = |(a, b): (&MessageKey, &MessageKey)| a.text == b.text;
-    short.len() <= long.len()
-        && (short.iter().zip(long).all(is_same) || short.iter().rev().zip(long.iter().rev()).all(is_same))
+fn is_end_of(short: &[MessageKey<'_>], long: &[MessageKey<'_>]) -> bool {
+    short.len() <= long.len() && (long.starts_with(short) || long.ends_with(short))
 }
 
 /// A copy of a conversation, or of a part of it.
 struct Conversation<'a> {
     /// The list, where it is one.
     list: Option<&'a RawValue>,
-    keys: Vec<MessageKey>,
+    keys: Vec<MessageKey<'a>>,
 }
 
 impl<'a> Conversation<'a> {
@@ -128,7 +128,7 @@ impl<'a> Conversation<'a> {
             None if is_message(&shape) => vec![raw],
             None => return Ok(None),
         };
-        let keys = replies.into_iter().map(MessageKey::of).collect::<Result<Vec<_>, _>>()?;
+        let keys = replies.into_iter().map(MessageKey::of).collect();
         Ok(Some(Self { list: None, keys }))
     }
 }
@@ -144,25 +144,47 @@ fn is_text(raw: &RawValue) -> bool {
 
 /// The keys of those messages of a list that have to be compared. Texts are compared with the last message alone, and many
 /// records have one next to their messages.
-pub(super) fn keys_for(list: &RawValue, repeats: &[Repeat<'_>]) -> Result<Vec<MessageKey>, ImportError> {
+pub(super) fn keys_for<'a>(list: &'a RawValue, repeats: &[Repeat<'_>]) -> Result<Vec<MessageKey<'a>>, ImportError> {
     if !repeats.iter().all(|repeat| is_text(repeat.raw)) {
         return keys(list);
     }
     let items: Vec<&RawValue> = wire::part(list)?;
-    items.last().map(|last| MessageKey::of(last)).into_iter().collect()
+    Ok(items.last().map(|last| MessageKey::of(last)).into_iter().collect())
 }
 
-pub(super) fn keys(list: &RawValue) -> Result<Vec<MessageKey>, ImportError> {
+pub(super) fn keys(list: &RawValue) -> Result<Vec<MessageKey<'_>>, ImportError> {
     let items: Vec<&RawValue> = wire::part(list)?;
-    items.into_iter().map(MessageKey::of).collect()
+    Ok(items.into_iter().map(MessageKey::of).collect())
 }
 
-/// What a message says and calls, without the keys that only some recorders add.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct MessageKey {
+/// What a message says and calls, without the keys that only some recorders add. It is read when it has to be compared with a
+/// message that is written differently.
+#[derive(Debug)]
+pub(super) struct MessageKey<'a> {
+    source: Source<'a>,
+    read: OnceCell<ReadKey>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source<'a> {
+    Message(&'a str),
+    /// What the model said.
+    Content(&'a str),
+    /// What the user said.
+    Question(&'a str),
+}
+
+#[derive(Debug)]
+struct ReadKey {
     text: String,
     /// The text of a message of the model.
     closing: Option<String>,
+}
+
+impl PartialEq for MessageKey<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.source == other.source || self.read().text == other.read().text
+    }
 }
 
 /// Keys of a message that say or call something, in the formats that write lists of messages.
@@ -172,20 +194,38 @@ const EVIDENCE: &str = "content tool_calls invalid_tool_calls function_call tool
 /// States of a call that has not failed so far, which only some recorders add. Any other state counts.
 const NOT_FAILED: [&str; 6] = ["success", "completed", "in_progress", "searching", "interpreting", "generating"];
 
-impl MessageKey {
-    pub(super) fn of(raw: &RawValue) -> Result<Self, ImportError> {
-        Ok(Self::of_value(wire::value(raw)?))
+impl<'a> MessageKey<'a> {
+    fn new(source: Source<'a>) -> Self {
+        Self { source, read: OnceCell::new() }
     }
 
-    pub(super) fn of_user(text: &str) -> Self {
-        Self::of_value(serde_json::json!({ "role": "user", "content": text }))
+    pub(super) fn of(raw: &'a RawValue) -> Self {
+        Self::new(Source::Message(raw.get()))
     }
 
-    pub(super) fn of_reply(content: &RawValue) -> Result<Self, ImportError> {
-        Ok(Self::of_value(serde_json::json!({ "role": "assistant", "content": wire::value(content)? })))
+    pub(super) fn of_user(text: &'a str) -> Self {
+        Self::new(Source::Question(text))
     }
 
-    fn of_value(value: Value) -> Self {
+    pub(super) fn of_reply(content: &'a RawValue) -> Self {
+        Self::new(Source::Content(content.get()))
+    }
+
+    fn read(&self) -> &ReadKey {
+        // What is too deep to be read is the same as itself.
+        let value = |text: &str| json::read_checked::<Value>(text).unwrap_or_else(|_| text.into());
+        self.read.get_or_init(|| {
+            ReadKey::of(match self.source {
+                Source::Message(text) => value(text),
+                Source::Content(text) => serde_json::json!({ "role": "assistant", "content": value(text) }),
+                Source::Question(text) => serde_json::json!({ "role": "user", "content": text }),
+            })
+        })
+    }
+}
+
+impl ReadKey {
+    fn of(value: Value) -> Self {
         let Value::Object(mut map) = value else {
             return Self { text: json::canonical(&value), closing: None };
         };

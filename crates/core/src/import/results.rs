@@ -3,9 +3,12 @@
 //! Answers of MCP tools are often wrapped: the result object or its list of blocks is JSON inside a text. They are unwrapped,
 //! so that a gate sees what the tool answered and whether it failed.
 
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::wire;
+use super::ImportError;
+use super::wire::{self, Text};
 use crate::json;
 use crate::trace::{CallError, ErrorKind, LazyText, LazyValue, ToolResult};
 
@@ -56,6 +59,47 @@ pub(super) fn of_value(value: Value, is_error: Option<bool>) -> ToolResult {
     }
 }
 
+/// An answer that is a value of the record.
+pub(super) fn of_raw(raw: &RawValue, is_error: Option<bool>) -> Result<ToolResult, ImportError> {
+    if raw.get().starts_with('"') {
+        return Ok(of_text(wire::part::<Text<'_>>(raw)?.lazy(), is_error));
+    }
+    match text_blocks(raw) {
+        Some(blocks) => Ok(finish(with_texts(blocks), is_error)),
+        None => Ok(of_value(wire::value(raw)?, is_error)),
+    }
+}
+
+/// A content block that has only a text, as most have.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TextBlock<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    text: Text<'a>,
+}
+
+/// The texts of a list of such blocks; `None` for anything else.
+fn text_blocks(raw: &RawValue) -> Option<Vec<LazyText>> {
+    if !raw.get().starts_with("[{") {
+        return None;
+    }
+    let blocks: Vec<TextBlock<'_>> = json::try_checked(raw.get())?;
+    blocks.iter().map(|block| (&*block.kind == "text").then(|| block.text.lazy())).collect()
+}
+
+/// An answer that is a list of such blocks, as [`of_list`] reads it; `None` for anything else.
+pub(super) fn of_text_blocks(raw: &RawValue, is_error: Option<bool>) -> Option<ToolResult> {
+    let blocks = text_blocks(raw)?;
+    let lone = if let [text] = &*blocks { inside(text) } else { None };
+    Some(finish(lone.unwrap_or_else(|| with_texts(blocks)), is_error))
+}
+
+fn with_texts(blocks: Vec<LazyText>) -> ToolResult {
+    let content = blocks.into_iter().map(LazyValue::text_block).collect();
+    ToolResult { content: Some(content), ..ToolResult::default() }
+}
+
 /// An answer that is a list of content blocks. Blocks that MCP does not have become their JSON. A single text may be a wrapped
 /// result.
 pub(super) fn of_blocks(blocks: Vec<Value>, is_error: Option<bool>) -> ToolResult {
@@ -96,7 +140,7 @@ fn inside_text(text: &str) -> Option<ToolResult> {
 }
 
 fn plain(text: LazyText) -> ToolResult {
-    ToolResult { content: Some(vec![LazyValue::text_block(text)]), ..ToolResult::default() }
+    with_texts(vec![text])
 }
 
 /// Adds what the format says about failure to an answer that was read before.

@@ -79,6 +79,11 @@ pub(crate) fn read_checked<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T
     Reader::new(text, Mode::Checked).whole(PhantomData).or_else(|_| read(text))
 }
 
+/// The same where another type is tried next.
+pub(crate) fn try_checked<'de, T: Deserialize<'de>>(text: &'de str) -> Option<T> {
+    Reader::new(text, Mode::Checked).whole(PhantomData).ok()
+}
+
 /// Reads a value into a type; the error names the path and has no position.
 pub(crate) fn read_value<T: for<'de> Deserialize<'de>>(value: &Value) -> Result<T, JsonError> {
     let text = value.to_string();

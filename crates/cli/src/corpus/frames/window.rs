@@ -8,6 +8,9 @@ use mcptest_core::diag::{Code, Failure};
 /// How much text a batch has, and how much is read at a time.
 pub(super) const BATCH: usize = 1024 * 1024;
 
+/// The size of a new buffer. Most files are small, and a folder may have thousands of them.
+const FIRST: usize = 64 * 1024;
+
 /// How many buffers are kept for reuse.
 const SPARE: usize = 8;
 
@@ -36,7 +39,7 @@ impl<R: Read> Window<R> {
     pub(super) fn new(input: R, max_record: usize) -> Self {
         // Room for a value of the maximum size, and for finding that it is too large.
         let most = max_record.saturating_add(2 * BATCH);
-        Self { input, bytes: vec![0; BATCH], start: 0, end: 0, base: 0, most, over: None, spare: Vec::new() }
+        Self { input, bytes: vec![0; FIRST], start: 0, end: 0, base: 0, most, over: None, spare: Vec::new() }
     }
 
     /// What was read and not taken.
@@ -56,9 +59,10 @@ impl<R: Read> Window<R> {
         }
         self.bytes.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
-        if self.bytes.len() - self.end < BATCH / 2 {
-            let len = (2 * self.bytes.len()).min(self.most).max(self.end + BATCH);
-            self.bytes.resize(len, 0);
+        let len = self.bytes.len();
+        if len - self.end < len.min(BATCH) / 2 {
+            let larger = if len < BATCH { (4 * len).min(BATCH) } else { (2 * len).min(self.most) };
+            self.bytes.resize(larger.max(self.end + len.min(BATCH)), 0);
         }
         let to = self.bytes.len().min(self.end + BATCH);
         loop {

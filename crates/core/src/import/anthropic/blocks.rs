@@ -111,6 +111,9 @@ impl<'a> Block<'a> {
         if raw.get().starts_with('"') {
             return Ok(results::of_text(wire::part::<Text<'_>>(raw)?.lazy(), is_error));
         }
+        if let Some(result) = results::of_text_blocks(raw, is_error) {
+            return Ok(result);
+        }
         Ok(match wire::value(raw)? {
             Value::Array(blocks) => results::of_list(blocks.into_iter().map(as_mcp).collect(), is_error),
             other => {

@@ -41,6 +41,8 @@ const VERCEL_PROMPT: &str = "ai.prompt.messages";
 enum Recorded<'a> {
     /// A list as JSON, and its key.
     Json(Cow<'a, str>, &'static str),
+    /// A document whose shape is open, its key and who speaks in it.
+    Document(Cow<'a, str>, &'static str, Role),
     /// Messages; `None` for a system prompt.
     Read(Vec<Option<Message>>),
 }
@@ -209,16 +211,20 @@ fn each_backwards(
             list.into_iter().rev().flatten().any(take);
         }
         Recorded::Json(text, key) => {
-            let items: Vec<&RawValue> = wire::check(&text).and_then(|()| wire::typed(&text)).map_err(|error| {
+            let items: Vec<&RawValue> = wire::typed(&text).map_err(|error| {
                 error.at(key).hint("a recorder that cuts long values may have cut it: raise its limits")
             })?;
             for (place, item) in items.into_iter().enumerate().rev() {
-                let message = messages::message(item.get(), Some(default));
+                let message = messages::checked(item.get(), Some(default));
                 let message = message.map_err(|error| error.at(format_args!("{key}[{place}]")))?;
                 if message.is_some_and(&mut take) {
                     break;
                 }
             }
+        }
+        Recorded::Document(text, key, role) => {
+            documents::each_backwards(&text, role, take)
+                .map_err(|error| error.at(format_args!("attribute `{key}`")))?;
         }
     }
     Ok(())
@@ -273,10 +279,9 @@ fn vercel_reply(span: &Span<'_>) -> Result<Option<Message>, ImportError> {
 }
 
 /// The messages in the first of some attributes whose shape is open.
-fn document<'a>(span: &Span<'a>, keys: &[&str], role: Role) -> Result<Option<Recorded<'a>>, ImportError> {
-    let Some((key, found)) = span.attributes.first(keys)? else { return Ok(None) };
-    let read = documents::messages(&found.document(), role);
-    read.map(|list| Some(Recorded::Read(list))).map_err(|error| error.at(format_args!("attribute `{key}`")))
+fn document<'a>(span: &Span<'a>, keys: &[&'static str], role: Role) -> Result<Option<Recorded<'a>>, ImportError> {
+    let found = span.attributes.first(keys)?;
+    Ok(found.map(|(key, found)| Recorded::Document(found.document(), key, role)))
 }
 
 fn side<'a>(

@@ -13,19 +13,37 @@ use crate::trace::Role;
 /// How deep messages are searched: `{"generations": [[{"message": ..` and some more.
 const DEPTH: usize = 8;
 
-/// The messages of a document; `None` for a system prompt. A document without any is one text.
-pub(super) fn messages(text: &str, role: Role) -> Result<Vec<Option<Message>>, ImportError> {
-    let mut out = Vec::new();
+/// Hands over the messages of a document from the last to the first, until `take` says to stop. System prompts are left out. A
+/// document without any message is one text.
+pub(super) fn each_backwards(text: &str, role: Role, mut take: impl FnMut(Message) -> bool) -> Result<(), ImportError> {
     let is_json = text.trim_start().starts_with(['[', '{', '"']);
     match is_json.then(|| wire::check(text)) {
-        Some(Ok(())) => walk(text, role, DEPTH, &mut out)?,
+        Some(Ok(())) => {}
         // A recorder that cuts long values may have cut calls.
         Some(Err(error)) if UnreadCalls::is_hinted(text) => {
             return Err(error.hint("a recorder that cuts long values may have cut it: raise its limits"));
         }
-        _ => out.push(Some(said(text, role))),
+        _ => {
+            take(said(text, role));
+            return Ok(());
+        }
     }
-    Ok(out)
+    // Documents repeat a conversation, and most of it is known: the elements of a list are read as far as they are needed.
+    let mut all = |text: &str, depth: usize| {
+        let mut found = Vec::new();
+        walk(text, role, depth, &mut found)?;
+        Ok::<bool, ImportError>(found.into_iter().rev().flatten().any(&mut take))
+    };
+    if !text.trim_start().starts_with('[') {
+        return all(text, DEPTH).map(|_| ());
+    }
+    let items: Vec<&RawValue> = wire::piece(text)?;
+    for (at, item) in items.into_iter().enumerate().rev() {
+        if all(item.get(), DEPTH - 1).map_err(|error| error.at(format_args!("[{at}]")))? {
+            break;
+        }
+    }
+    Ok(())
 }
 
 fn said(text: &str, role: Role) -> Message {
@@ -50,7 +68,7 @@ fn walk(text: &str, role: Role, depth: usize, out: &mut Vec<Option<Message>>) ->
     }
     // Calls of the AI SDK without their message.
     if shape.has(&["toolCallId", "toolName"]) {
-        out.push(messages::message(&format!(r#"{{"tool_calls":[{text}]}}"#), Some(role))?);
+        out.push(messages::checked(&format!(r#"{{"tool_calls":[{text}]}}"#), Some(role))?);
         return Ok(());
     }
     // The reply of a model in the Agent Development Kit.
@@ -91,7 +109,7 @@ fn walk(text: &str, role: Role, depth: usize, out: &mut Vec<Option<Message>>) ->
     if !keys.iter().any(|key| shape.has(&[key])) && !kind.as_deref().is_some_and(is_known) {
         refuse_calls(text)?;
     }
-    out.push(messages::message(text, Some(role))?);
+    out.push(messages::checked(text, Some(role))?);
     Ok(())
 }
 

@@ -192,8 +192,17 @@ fn date(text: &str) -> Option<u64> {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 1 - 719_468;
     let seconds = u64::try_from(days * 86_400 + hour * 3600 + minute * 60 + second - offset).ok()?;
-    let nanos: u64 = format!("{:0<9}", fraction.get(..9).unwrap_or(fraction)).parse().ok()?;
-    seconds.checked_mul(1_000_000_000)?.checked_add(nanos)
+    seconds.checked_mul(1_000_000_000)?.checked_add(nanos_of(fraction)?)
+}
+
+/// Nanoseconds of the digits behind the point of a number of seconds.
+fn nanos_of(fraction: &str) -> Option<u64> {
+    let digits = fraction.as_bytes().iter().take(9);
+    let scale = 10_u64.pow(9 - u32::try_from(digits.len()).ok()?);
+    digits
+        .into_iter()
+        .try_fold(0, |sum: u64, digit| Some(sum * 10 + u64::from(char::from(*digit).to_digit(10)?)))
+        .map(|sum| sum * scale)
 }
 
 /// Nanoseconds of a duration such as `PT2M43.5S`; `None` for one with days or longer units.
@@ -203,10 +212,10 @@ pub(in super::super) fn duration(text: &str) -> Option<u64> {
     for (unit, seconds) in [('H', 3600), ('M', 60), ('S', 1)] {
         let Some((number, after)) = rest.split_once(unit) else { continue };
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        let is_number = fraction.bytes().all(|byte| byte.is_ascii_digit());
-        let fraction: u64 =
-            format!("{:0<9}", fraction.get(..9).unwrap_or(fraction)).parse().ok().filter(|_| is_number)?;
-        let nanos = whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(fraction)?;
+        if !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let nanos = whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(nanos_of(fraction)?)?;
         sum = sum.checked_add(nanos.checked_mul(seconds)?)?;
         rest = after;
     }

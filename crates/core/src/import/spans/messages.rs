@@ -2,7 +2,6 @@
 //! the API that was called, which recorders also write.
 
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::super::message::{Answer, At, Call, Message, Part, Place, stop_reason};
@@ -94,7 +93,13 @@ impl<'a> SpanPart<'a> {
 
 /// Reads one message, or the one in a choice. A message without a role has the default role. `None` for a system prompt.
 pub(super) fn message(text: &str, default: Option<Role>) -> Result<Option<Message>, ImportError> {
-    let choice: SpanMessage<'_> = wire::typed(text)?;
+    wire::check(text)?;
+    checked(text, default)
+}
+
+/// The same for a text that was checked before.
+pub(super) fn checked(text: &str, default: Option<Role>) -> Result<Option<Message>, ImportError> {
+    let choice: SpanMessage<'_> = wire::piece(text)?;
     if choice.role.is_none() || choice.data.or(choice.kwargs).is_some() {
         match choice.kind.as_deref() {
             Some(word) if openai_responses::is_item_type(word) => {
@@ -204,19 +209,16 @@ fn add_content(
     id: Option<&String>,
     function: Option<String>,
 ) -> Result<(), ImportError> {
-    match wire::value(content)? {
-        value if role == Some(Role::Tool) => {
-            let result = results::of_value(value, None);
-            out.parts.push(Part::Answer(Answer { id: id.cloned(), function, result, ..Answer::default() }));
-        }
-        Value::String(text) => {
-            out.parts.extend(Some(text).filter(|text| !text.is_empty()).map(|text| Part::Text(text.into())))
-        }
-        other => {
-            let found = json::describe(&other);
-            return Err(ImportError::new(format!("content must be a text or a list of parts, found {found}")));
-        }
+    if role == Some(Role::Tool) {
+        let result = results::of_raw(content, None)?;
+        out.parts.push(Part::Answer(Answer { id: id.cloned(), function, result, ..Answer::default() }));
+        return Ok(());
     }
+    let Ok(text) = wire::part::<Text<'_>>(content) else {
+        let found = json::describe(&wire::value(content)?);
+        return Err(ImportError::new(format!("content must be a text or a list of parts, found {found}")));
+    };
+    out.parts.extend(text.said().map(Part::Text));
     Ok(())
 }
 
@@ -226,8 +228,8 @@ impl SpanPart<'_> {
         Ok(match kind {
             "text" | "input_text" | "output_text" => {
                 let Some(raw) = self.content.or(self.text) else { return Ok(None) };
-                let text: String = wire::part(raw).map_err(|error| error.at("content"))?;
-                Some(text).filter(|text| !text.is_empty()).map(|text| Part::Text(text.into()))
+                let text: Text<'_> = wire::part(raw).map_err(|error| error.at("content"))?;
+                text.said().map(Part::Text)
             }
             "tool_call" | "tool_use" | "server_tool_call" | "server_tool_use" | "function" => {
                 Some(Part::Call(self.call()?))
@@ -235,7 +237,7 @@ impl SpanPart<'_> {
             "tool_call_response" | "tool_result" | "server_tool_call_response" => {
                 let raw = self.response.or(self.result).or(self.server_tool_call_response).or(self.content);
                 let result = match raw {
-                    Some(raw) => results::of_value(wire::value(raw)?, None),
+                    Some(raw) => results::of_raw(raw, None)?,
                     None => ToolResult::default(),
                 };
                 let id = self.tool_use_id.or(self.id).map(|id| id.into_owned());
