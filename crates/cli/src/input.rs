@@ -55,8 +55,26 @@ pub(crate) fn folder(path: &Path) -> String {
 
 /// The canonical path of a file, which need not exist. A link is a separate file.
 pub(crate) fn place(path: &Path) -> PathBuf {
-    let folder = fs::canonicalize(folder(path));
-    folder.ok().zip(path.file_name()).map_or_else(|| path.to_owned(), |(folder, name)| folder.join(name))
+    Places::default().of(path)
+}
+
+/// Canonical paths of files that follow each other in a folder.
+#[derive(Default)]
+pub(crate) struct Places {
+    /// The latest folder as typed, and what it is.
+    latest: Option<(String, Option<PathBuf>)>,
+}
+
+impl Places {
+    pub(crate) fn of(&mut self, path: &Path) -> PathBuf {
+        let typed = folder(path);
+        let known = self.latest.take().filter(|(folder, _)| *folder == typed);
+        let (_, folder) = self.latest.insert(known.unwrap_or_else(|| {
+            let canonical = fs::canonicalize(&typed).ok();
+            (typed, canonical)
+        }));
+        folder.as_ref().zip(path.file_name()).map_or_else(|| path.to_owned(), |(folder, name)| folder.join(name))
+    }
 }
 
 /// Which files of a folder to read.
@@ -131,15 +149,20 @@ fn walk(
         let path = folder.join(name);
         // A link to a folder may be cyclic; a link to a file is a file. The target of an untrusted link is not even looked at;
         // reading it is an error.
-        let is_link = path.is_symlink();
-        if (trust == Trust::Trusted || !is_link) && path.is_dir() {
+        let own = path.symlink_metadata().map(|about| about.file_type()).ok();
+        let is_link = own.is_some_and(|own| own.is_symlink());
+        let kind = match trust {
+            Trust::Trusted if is_link => path.metadata().map(|about| about.file_type()).ok(),
+            Trust::Trusted | Trust::Untrusted => own,
+        };
+        if kind.is_some_and(|kind| kind.is_dir()) {
             if is_link {
                 left_out.push((path, "it is a link to a folder; name it to read it"));
             } else {
                 walk(&path, wanted, trust, out, left_out);
             }
         } else if (wanted.is_meant)(&path) {
-            if wanted.leaves_out_pipes && path.exists() && !path.is_file() {
+            if wanted.leaves_out_pipes && kind.is_some_and(|kind| !kind.is_file()) {
                 left_out.push((path, "it is not a regular file, and reading it could block forever"));
             } else {
                 out.push(Ok(path));

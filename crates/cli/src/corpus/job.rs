@@ -62,6 +62,14 @@ impl Job {
         EACH + texts
     }
 
+    /// The buffer of a job that is done, for reuse.
+    pub(super) fn buffer(self) -> Option<String> {
+        match self.what {
+            Payload::Records { batch, .. } => Some(batch.text),
+            Payload::Pieces { .. } | Payload::Fault(_) | Payload::Note(_) => None,
+        }
+    }
+
     /// The note, if this job is one.
     pub(crate) fn note(&self) -> Option<String> {
         match &self.what {

@@ -3,6 +3,7 @@
 //! Small jobs are handed over in bundles. The number of bundles in progress is limited, so memory does not depend on the size of
 //! the input, and a slow consumer slows down reading.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,13 +12,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use super::feed::ReadOptions;
-use super::job::{Job, Payload};
+use super::job::Job;
 use super::source::Source;
 
 /// Bytes of a bundle of jobs, unless one job has more.
 const BUNDLE: usize = 128 * 1024;
 
-/// Reads all sources. `work` runs on many threads, `done` on the caller's, in order; it may stop early.
+/// Reads all sources. `work` runs on many threads, `done` on the caller's, in order; it may stop early. With one thread that is
+/// the caller's: handing over jobs would take more processor time than it saves.
 pub(crate) fn run<T: Send>(
     sources: &[Source],
     reading: &ReadOptions,
@@ -26,6 +28,9 @@ pub(crate) fn run<T: Send>(
     work: &(dyn Fn(&Job) -> T + Sync),
     done: &mut dyn FnMut(T) -> ControlFlow<()>,
 ) {
+    if threads < 2 {
+        return alone(sources, reading, progress, work, done);
+    }
     let under_way = threads + 2;
     let is_over = AtomicBool::new(false);
     let (permit, permits) = sync_channel::<()>(under_way);
@@ -46,8 +51,8 @@ pub(crate) fn run<T: Send>(
                     let answers = bundle.into_iter().map(|job| {
                         let answer = work(&job);
                         // A buffer that is not reused is dropped.
-                        if let Payload::Records { batch, .. } = job.what {
-                            let _ = used.send(batch.text);
+                        if let Some(buffer) = job.buffer() {
+                            let _ = used.send(buffer);
                         }
                         answer
                     });
@@ -86,9 +91,14 @@ fn alone<T>(
     work: &(dyn Fn(&Job) -> T + Sync),
     done: &mut dyn FnMut(T) -> ControlFlow<()>,
 ) {
-    let mut put = |job: Job| done(work(&job)).is_continue();
+    let used = RefCell::new(Vec::new());
+    let mut put = |job: Job| {
+        let flow = done(work(&job));
+        used.borrow_mut().extend(job.buffer());
+        flow.is_continue()
+    };
     for source in sources {
-        if !reading.feed(source, progress, &|| None, &mut put) {
+        if !reading.feed(source, progress, &|| used.borrow_mut().pop(), &mut put) {
             break;
         }
     }

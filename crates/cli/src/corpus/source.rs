@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
-use std::io::{self, Read, Seek};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::eval_archive::{self, EvalArchive};
 use super::unpack::Unpacked;
-use crate::input::{self, FileError, Wanted, file_error, io_error};
+use crate::input::{self, FileError, Places, Wanted, file_error, io_error};
 
 const RECORDS: Wanted = Wanted {
     is_meant: is_named_like_records,
@@ -84,11 +84,12 @@ impl Source {
             Place::Refused(refusal) => return Err(refusal.clone()),
         };
         let file = input::open(path, Trust::Trusted).map_err(|error| io_error(path, &error))?;
+        let about = file.metadata().map_err(|error| io_error(path, &error))?;
         // On some systems opening a folder succeeds, and only reading it fails.
-        if path.is_dir() {
+        if about.is_dir() {
             return Err(file_error(Code::ReadFailed, path, "is a folder", "it was a file a moment ago; start again"));
         }
-        open_file(file, progress).map_err(|failure| failure.moved(input::shown(path)))
+        open_file(file, about.is_file(), progress).map_err(|failure| failure.moved(input::shown(path)))
     }
 
     fn new(name: String, size: Option<u64>, place: Place) -> Self {
@@ -97,27 +98,24 @@ impl Source {
 }
 
 /// The decompressed bytes of a file, or the document in an archive.
-fn open_file(mut file: fs::File, progress: &Arc<AtomicU64>) -> Result<Unpacked, Failure> {
-    let mut start = [0; 4];
-    // A pipe cannot be read twice, and an archive is none.
-    let is_archive = file.metadata().is_ok_and(|about| about.is_file())
-        && file.read_exact(&mut start).is_ok()
-        && start == *eval_archive::MAGIC;
-    if is_archive {
+fn open_file(mut file: fs::File, is_regular: bool, progress: &Arc<AtomicU64>) -> Result<Unpacked, Failure> {
+    if !is_regular {
+        // A pipe is not an archive, and cannot be read twice.
+        return Ok(Unpacked::new(Box::new(file), Arc::clone(progress)));
+    }
+    let mut start = Vec::with_capacity(eval_archive::MAGIC.len());
+    let read = (&mut file).take(eval_archive::MAGIC.len() as u64).read_to_end(&mut start);
+    read.map_err(|error| Failure::error((), format!("cannot be read: {error}")).code(Code::ReadFailed))?;
+    if start == *eval_archive::MAGIC {
         return Ok(Unpacked::new(Box::new(EvalArchive::new(file)?), Arc::clone(progress)));
     }
-    if file.metadata().is_ok_and(|about| about.is_file()) {
-        let unreadable =
-            |error: io::Error| Failure::error((), format!("cannot be read: {error}")).code(Code::ReadFailed);
-        file.rewind().map_err(unreadable)?;
-    }
-    Ok(Unpacked::new(Box::new(file), Arc::clone(progress)))
+    Ok(Unpacked::new(Box::new(io::Cursor::new(start).chain(file)), Arc::clone(progress)))
 }
 
 /// The inputs, in order and each once. A file is used regardless of its name, a folder means the record files in it and below
 /// it, `-` means standard input. `note` is called for what was skipped in a folder.
 pub(crate) fn expand(inputs: &[PathBuf], note: &mut dyn FnMut(&str)) -> Vec<Source> {
-    let mut seen = BTreeSet::new();
+    let (mut seen, mut places) = (BTreeSet::new(), Places::default());
     let mut out = Vec::new();
     for input in inputs {
         if input.as_os_str() == "-" {
@@ -128,7 +126,7 @@ pub(crate) fn expand(inputs: &[PathBuf], note: &mut dyn FnMut(&str)) -> Vec<Sour
             continue;
         }
         for file in input::files(input, &RECORDS, Trust::Trusted, note) {
-            match file.and_then(source) {
+            match file.and_then(|path| source(path, &mut places)) {
                 // A record that is read twice counts twice, so a file is one source regardless of its spelling.
                 Ok((place, source)) if seen.insert(place.clone()) => out.push(source),
                 Ok(_) => {}
@@ -194,13 +192,13 @@ pub(crate) fn total(sources: &[Source]) -> Option<u64> {
 }
 
 /// A file as a source, and its place.
-fn source(path: PathBuf) -> Result<(PathBuf, Source), FileError> {
+fn source(path: PathBuf, places: &mut Places) -> Result<(PathBuf, Source), FileError> {
     let about = fs::metadata(&path).map_err(|error| io_error(&path, &error))?;
     // What an archive unpacks to is not known.
     let is_archive = path.extension().is_some_and(|ext| ext == "eval");
     let size = (about.is_file() && !is_archive).then_some(about.len());
     let name = input::shown(&path);
-    Ok((input::place(&path), Source::new(name, size, Place::File(path))))
+    Ok((places.of(&path), Source::new(name, size, Place::File(path))))
 }
 
 fn is_named_like_records(path: &Path) -> bool {

@@ -9,7 +9,7 @@ use mcptest_core::diag::{Code, Failure};
 pub(super) const BATCH: usize = 1024 * 1024;
 
 /// The size of a new buffer. Most files are small, and a folder may have thousands of them.
-const FIRST: usize = 64 * 1024;
+const FIRST: usize = 16 * 1024;
 
 /// How many buffers are kept for reuse.
 const SPARE: usize = 8;
@@ -57,12 +57,15 @@ impl<R: Read> Window<R> {
         if self.over.is_some() {
             return false;
         }
+        let len = self.bytes.len();
+        let is_large = self.end == len;
         self.bytes.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
-        let len = self.bytes.len();
-        if len - self.end < len.min(BATCH) / 2 {
-            let larger = if len < BATCH { (4 * len).min(BATCH) } else { (2 * len).min(self.most) };
-            self.bytes.resize(larger.max(self.end + len.min(BATCH)), 0);
+        if len < BATCH && is_large {
+            self.bytes.resize((4 * len).min(BATCH), 0);
+        } else if len - self.end < len.min(BATCH) / 2 {
+            let larger = (2 * len).min(self.most).max(self.end + len.min(BATCH));
+            self.bytes.resize(larger, 0);
         }
         let to = self.bytes.len().min(self.end + BATCH);
         loop {
