@@ -116,6 +116,24 @@ fn digest(cassette: &Map<String, Value>) -> String {
     hash(text.as_bytes())
 }
 
+/// The same from the JSON of each key, which was read before; `None` if its keys are not in order.
+pub(crate) fn digest_of<'a>(json_of: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
+    let mut text = String::from("{");
+    for key in DIGESTED {
+        if let Some(json) = json_of(key) {
+            if text.len() > 1 {
+                text.push(',');
+            }
+            text.push_str(&format!("\"{key}\":"));
+            if !json::push_canonical(json, &mut text) {
+                return None;
+            }
+        }
+    }
+    text.push('}');
+    Some(hash(text.as_bytes()))
+}
+
 /// The version of a recording.
 pub fn version(cassette: &Map<String, Value>) -> Result<u64, Unreadable> {
     match cassette.get("mcptest") {
@@ -130,6 +148,15 @@ pub fn version(cassette: &Map<String, Value>) -> Result<u64, Unreadable> {
 /// Checks a recording, whose trace is known already. A contradiction is reported before an edit, because accepting an edit does
 /// not help against it.
 pub fn check(cassette: &Map<String, Value>, trace: &Trace) -> Result<Seal, Unreadable> {
+    check_digest(cassette, trace, || digest(cassette))
+}
+
+/// The same with another way to get the digest. Of the trace, `cassette` needs only the names of tools.
+pub(crate) fn check_digest(
+    cassette: &Map<String, Value>,
+    trace: &Trace,
+    digest: impl FnOnce() -> String,
+) -> Result<Seal, Unreadable> {
     let broken = |why: &str| Err(Unreadable::Broken(why.to_owned()));
     let version = version(cassette)?;
     let found = contradictions(cassette, trace);
@@ -150,7 +177,7 @@ pub fn check(cassette: &Map<String, Value>, trace: &Trace) -> Result<Seal, Unrea
         (OLDEST, None) if !edited => true,
         (OLDEST, _) => return broken("has `digest` or `edited`, which format version 1 does not know"),
         (_, None) => return broken("lacks `digest`, which recordings have from format version 2 on"),
-        (_, Some(recorded)) => *recorded == digest(cassette),
+        (_, Some(recorded)) => *recorded == digest(),
     };
     let (recorded, inputs) = (cassette.get("fingerprint"), cassette.get("inputs"));
     let fits = recorded.zip(inputs).is_none_or(|(recorded, inputs)| *recorded == fingerprint(inputs));

@@ -436,6 +436,7 @@ pub(crate) fn request_message(
     index: usize,
 ) -> Result<Option<Message>, ImportError> {
     let (text, place) = (value.to_string(), |list| Place::Element(list, index));
+    wire::check(&text)?;
     match interface {
         Interface::OpenaiChat => openai_chat::message(&text, place("messages")),
         Interface::OpenaiResponses => openai_responses::message(&text, place("input")),

@@ -14,7 +14,7 @@ pub use reader::NUMBER_KEY;
 pub(crate) use reader::TEXT_KEY;
 use serde_json::{Number, Value};
 pub use strict::{JsonError, check, parse};
-pub(crate) use strict::{Scalar, read, read_checked, read_value, scalars, try_checked};
+pub(crate) use strict::{Scalar, push_canonical, read, read_checked, read_value, scalars, try_checked};
 
 /// Deepest nesting of lists and objects that a trace or a matched value may have.
 pub const MAX_DEPTH: usize = 128;
@@ -24,6 +24,11 @@ pub(crate) fn unescape(raw: &str) -> String {
     let mut bytes = Vec::new();
     strings::unescape(raw, &mut bytes);
     String::from_utf8(bytes).unwrap_or_else(|_| raw.to_owned())
+}
+
+/// The closing quote of the string whose first byte after the opening quote is at `begin`. Does not check the string.
+pub fn string_end(text: &[u8], begin: usize) -> Option<usize> {
+    strings::end(text, begin, false).map(|end| end.at)
 }
 
 /// What a visitor of [`TEXT_KEY`] is given for a string with escapes.

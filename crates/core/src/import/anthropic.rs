@@ -145,7 +145,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
             reply.add_to(&mut builder, Place::Key("response"))?;
         }
         if is_reply {
-            let mut reply: ApiMessage<'a> = wire::typed(record.text)?;
+            let mut reply: ApiMessage<'a> = wire::piece(record.text)?;
             reply.role = reply.role.or(Some(Text::from("assistant")));
             reply.add_to(&mut builder, Place::Key("record"))?;
         }
@@ -194,7 +194,7 @@ impl<'a> Body<'a> {
 
 /// What a message of a request says; `None` for a system prompt.
 pub(super) fn message(text: &str, place: Place<'_>) -> Result<Option<Message>, ImportError> {
-    wire::typed::<ApiMessage<'_>>(text)?.read(place)
+    wire::piece::<ApiMessage<'_>>(text)?.read(place)
 }
 
 /// What a reply says.

@@ -1,16 +1,16 @@
 //! A cassette of this project: a trace and its test.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 
 use super::shape::Shape;
 use super::wire::Text;
 use super::{ImportError, Imported, Record, Unit, wire};
-use crate::cassette::{Unreadable, check, read_only_tools};
+use crate::cassette::{Unreadable, check, check_digest, digest_of, read_only_tools};
 use crate::json;
 use crate::report::row_name;
 use crate::trace::Envelope;
@@ -28,16 +28,28 @@ struct Cassette<'a> {
     trace: Option<&'a RawValue>,
 }
 
+/// The JSON of each key.
+type Parts<'a> = BTreeMap<Text<'a>, &'a RawValue>;
+
 pub(super) fn read(record: Record<'_>) -> Result<Vec<Imported<'_>>, ImportError> {
-    let Cassette { test, model, run, trace } = wire::typed(record.text)?;
-    let Some(trace) = trace else {
+    let Cassette { test, model, run, trace: raw } = wire::typed(record.text)?;
+    let Some(raw) = raw else {
         return Err(ImportError::new("it has no `trace`").hint("a bare envelope is `--from envelope`"));
     };
-    let mut trace = wire::part::<Envelope>(trace).map_err(|error| error.at("trace"))?.trace()?;
-    // The digest also covers keys that are not read here, so the whole record is read once more.
-    let whole = json::parse(record.text).map_err(|error| ImportError::new(error.to_string()))?;
-    let Value::Object(whole) = whole else { return Err(ImportError::new("it is not an object")) };
-    let seal = check(&whole, &trace).map_err(|why| {
+    let mut trace = wire::part::<Envelope>(raw).map_err(|error| error.at("trace"))?.trace()?;
+    // The digest also covers keys that are not read here. What was written by this program is in order, so its canonical text
+    // follows from the text.
+    let parts: Parts<'_> = wire::piece(record.text)?;
+    let digest = digest_of(|key| parts.get(key).map(|raw| raw.get()));
+    let whole = match &digest {
+        Some(_) => without_trace(&parts, raw)?,
+        None => parse(record.text)?,
+    };
+    let checked = match digest {
+        Some(digest) => check_digest(&whole, &trace, || digest),
+        None => check(&whole, &trace),
+    };
+    let seal = checked.map_err(|why| {
         let hint = match why {
             Unreadable::Edited => "restore the file or record it again; `mcptest cassette accept` keeps an edit",
             _ => "restore the file, or record it again",
@@ -47,4 +59,24 @@ pub(super) fn read(record: Record<'_>) -> Result<Vec<Imported<'_>>, ImportError>
     trace.read_only = whole.get("observed").map_or_else(BTreeSet::new, read_only_tools);
     let id = test.map(|test| row_name(&test, model.as_deref(), run, None));
     Ok(vec![Imported { id, group: None, seal: Some(seal), fields: record.text.into(), trace }])
+}
+
+/// The parts of a recording, of the trace only the names of tools.
+fn without_trace(parts: &Parts<'_>, trace: &RawValue) -> Result<Map<String, Value>, ImportError> {
+    let mut whole = Map::new();
+    for (key, raw) in parts.iter().filter(|(key, _)| &***key != "trace") {
+        whole.insert(key.to_string(), json::read_checked(raw.get())?);
+    }
+    let Some(Shape::Object(trace)) = Shape::part(trace.get()) else { return Ok(whole) };
+    if let Some(names) = trace.get("tool_names") {
+        whole.insert("trace".to_owned(), json!({ "tool_names": json::read_checked::<Value>(names.get())? }));
+    }
+    Ok(whole)
+}
+
+fn parse(text: &str) -> Result<Map<String, Value>, ImportError> {
+    match json::parse(text).map_err(|error| ImportError::new(error.to_string()))? {
+        Value::Object(whole) => Ok(whole),
+        _ => Err(ImportError::new("it is not an object")),
+    }
 }

@@ -2,6 +2,7 @@
 //! what came back and all of it together under keys of their own. A copy that is the beginning or the end of another one adds
 //! nothing, and the longer one is read. Copies that differ are refused, since what one of them lacks could be a call.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
@@ -183,7 +184,7 @@ struct ReadKey {
 
 impl PartialEq for MessageKey<'_> {
     fn eq(&self, other: &Self) -> bool {
-        self.source == other.source || self.read().text == other.read().text
+        self.source == other.source || (!self.has_other_role(other) && self.read().text == other.read().text)
     }
 }
 
@@ -209,6 +210,23 @@ impl<'a> MessageKey<'a> {
 
     pub(super) fn of_reply(content: &'a RawValue) -> Self {
         Self::new(Source::Content(content.get()))
+    }
+
+    /// Whether another message has another role, which is seen without reading them.
+    fn has_other_role(&self, other: &MessageKey<'_>) -> bool {
+        self.role().zip(other.role()).is_some_and(|(one, other)| one != other)
+    }
+
+    /// The role of a message; `None` if it has none, or if it may be inside of another object.
+    fn role(&self) -> Option<Cow<'a, str>> {
+        match self.source {
+            Source::Message(text) => {
+                let shape = Shape::part(text)?;
+                if shape.has(&["data"]) || shape.has(&["kwargs"]) { None } else { shape.text("role") }
+            }
+            Source::Content(_) => Some("assistant".into()),
+            Source::Question(_) => Some("user".into()),
+        }
     }
 
     fn read(&self) -> &ReadKey {

@@ -97,7 +97,7 @@ impl Element for ContentPart<'_> {
 
 /// What a content of a request says.
 pub(super) fn message(text: &str, place: Place<'_>) -> Result<Option<Message>, ImportError> {
-    let content: Content<'_> = wire::typed(text)?;
+    let content: Content<'_> = wire::piece(text)?;
     let role = match content.role.as_deref() {
         Some("model") => Role::Assistant,
         Some("system") => return Ok(None),

@@ -124,7 +124,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
 }
 
 fn sample<'a>(text: &'a str, eval: Option<&Eval<'_>>, options: &Options) -> Result<Imported<'a>, ImportError> {
-    let sample: Sample<'a> = wire::typed(text)?;
+    let sample: Sample<'a> = wire::piece(text)?;
     let messages = sample.messages.ok_or_else(|| {
         ImportError::new("the sample has no `messages`").hint("a log without conversations cannot be evaluated")
     })?;

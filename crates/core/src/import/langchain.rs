@@ -115,7 +115,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
 
 /// What one message says; `None` for a system prompt.
 pub(super) fn message(text: &str, place: Place<'_>) -> Result<Option<Message>, ImportError> {
-    message::one(&wire::typed(text)?, place)
+    message::one(&wire::piece(text)?, place)
 }
 
 /// Whether a type is that of a message.

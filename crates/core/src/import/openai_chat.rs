@@ -225,9 +225,9 @@ fn read_reply(
     Ok(Some(reply))
 }
 
-/// What a message of a request says; `None` for a system prompt.
+/// What a message says that was checked before; `None` for a system prompt.
 pub(super) fn message(text: &str, place: Place<'_>) -> Result<Option<Message>, ImportError> {
-    wire::typed::<ChatMessage<'_>>(text)?.read(|_, _| None, &place)
+    wire::piece::<ChatMessage<'_>>(text)?.read(|_, _| None, &place)
 }
 
 /// What a reply says.

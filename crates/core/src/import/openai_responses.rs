@@ -164,7 +164,7 @@ pub(super) fn is_item_type(word: &str) -> bool {
 
 /// The message in an item of a request; `None` for an item without one.
 pub(super) fn message(text: &str, place: Place<'_>) -> Result<Option<Message>, ImportError> {
-    let item: Item<'_> = wire::typed(text)?;
+    let item: Item<'_> = wire::piece(text)?;
     Ok(match exchange::read(&item, &place)? {
         Said::Nothing => None,
         Said::Message(message) => message,

@@ -109,7 +109,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
     for (at, raw) in simulations.iter().enumerate() {
         budget.take(model.map_or(0, str::len), "info.agent_info.llm")?;
         let text = raw.get();
-        let read = wire::typed::<Run<'a>>(text).and_then(|run| run.imported(text, model, options));
+        let read = wire::piece::<Run<'a>>(text).and_then(|run| run.imported(text, model, options));
         out.push(read.map_err(|error| {
             let place = error.place.map(|offset| offset + (text.as_ptr().addr() - record.text.as_ptr().addr()));
             ImportError { place, ..error.at(format!("simulations[{at}]")) }

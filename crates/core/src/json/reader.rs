@@ -11,6 +11,7 @@ use serde::de::value::{BorrowedStrDeserializer, MapDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::forward_to_deserialize_any;
 
+use super::layout::canonical_number;
 use super::strings;
 
 /// The key under which `serde_json` presents a float or a long integer to a visitor, as an object with the number's text:
@@ -379,6 +380,70 @@ impl<'de> Reader<'de> {
         }
     }
 
+    /// Appends the canonical text of a value without building it. False if the keys of an object are not in order.
+    pub(super) fn canonical(&mut self, out: &mut String) -> Result<bool, Error> {
+        match self.peek()? {
+            b'"' => {
+                let (raw, has_escapes) = self.raw_string()?;
+                if has_escapes && !strings::is_canonical(raw) {
+                    super::write_canonical(&super::unescape(raw).into(), out);
+                } else {
+                    out.push('"');
+                    out.push_str(raw);
+                    out.push('"');
+                }
+            }
+            b'{' => {
+                self.open()?;
+                out.push('{');
+                let mut last = None;
+                while self.has_item(b'}', last.is_none())? {
+                    if self.byte() != Some(b'"') {
+                        return Err(Error::syntax(self.at));
+                    }
+                    let (key, has_escapes) = self.raw_string()?;
+                    if has_escapes || last.is_some_and(|last| last >= key) {
+                        return Ok(false);
+                    }
+                    out.push_str(if last.is_some() { ",\"" } else { "\"" });
+                    out.push_str(key);
+                    out.push_str("\":");
+                    last = Some(key);
+                    self.take(b':')?;
+                    if !self.canonical(out)? {
+                        return Ok(false);
+                    }
+                }
+                out.push('}');
+            }
+            b'[' => {
+                self.open()?;
+                out.push('[');
+                let mut is_first = true;
+                while self.has_item(b']', is_first)? {
+                    out.push_str(if is_first { "" } else { "," });
+                    is_first = false;
+                    if !self.canonical(out)? {
+                        return Ok(false);
+                    }
+                }
+                out.push(']');
+            }
+            first @ (b'n' | b't' | b'f') => {
+                let word =
+                    [(b'n', "null"), (b't', "true"), (b'f', "false")].into_iter().find(|(byte, _)| *byte == first);
+                let word = word.map_or("", |(_, word)| word);
+                self.word(word)?;
+                out.push_str(word);
+            }
+            _ => {
+                let number = self.number()?;
+                out.push_str(&canonical_number(number.text));
+            }
+        }
+        Ok(true)
+    }
+
     /// Reads a value. Numbers keep their digits if `is_exact`.
     fn value<V: Visitor<'de>>(&mut self, visitor: V, is_exact: bool) -> Result<V::Value, Error> {
         match self.peek()? {
@@ -598,7 +663,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::Value;
 
-    use super::super::{JsonError, parse, read, read_checked};
+    use super::super::{JsonError, canonical, parse, push_canonical, read, read_checked};
 
     type Parts<'a> = Vec<&'a serde_json::value::RawValue>;
 
@@ -664,6 +729,10 @@ mod tests {
             match (parse(&text), serde_json::from_str::<Value>(&text)) {
                 (Ok(value), Ok(plain)) => {
                     prop_assert_eq!(&read_checked::<Value>(&text).unwrap(), &value);
+                    let mut written = String::new();
+                    if push_canonical(&text, &mut written) {
+                        prop_assert_eq!(written, canonical(&value));
+                    }
                     prop_assert_eq!(value, plain);
                     prop_assert_eq!(parts(read_checked::<Parts<'_>>(&text)), parts(read::<Parts<'_>>(&text)));
                 }
@@ -677,6 +746,73 @@ mod tests {
                 (Err(_), Err(_)) => {}
                 (Ok(_), Err(error)) => prop_assert!(false, "{}: {}", text, error),
             }
+        }
+    }
+
+    const PIECES: [&str; 16] = [
+        "a",
+        "\\\\",
+        "\\\"",
+        "\\n",
+        "\\/",
+        "\\b",
+        "\\u00e9",
+        "\\u0041",
+        "\\ud83d\\ude00",
+        "é",
+        "two words of text ",
+        "\\",
+        "\\x",
+        "\\ud800",
+        "\\udc00",
+        "\u{1}",
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(4_000) })]
+
+        /// Strings are read 64 bytes at a time, so every escape must be right at every place.
+        #[test]
+        fn long_strings_are_read_as_serde_json_does(
+            pieces in prop::collection::vec(prop::sample::select(&PIECES[..11]), 0..60),
+            broken in prop::option::weighted(0.3, (any::<prop::sample::Index>(), prop::sample::select(&PIECES[11..]))),
+            rest in "[,a\" ]{0,70}",
+        ) {
+            let mut pieces = pieces;
+            if let Some((place, piece)) = broken {
+                pieces.insert(place.index(pieces.len() + 1), piece);
+            }
+            let text = format!("[\"{}\"{rest}]", pieces.concat());
+            match (parse(&text), serde_json::from_str::<Value>(&text)) {
+                (Ok(value), Ok(plain)) => {
+                    let mut written = String::new();
+                    prop_assert!(push_canonical(&text, &mut written));
+                    prop_assert_eq!(written, canonical(&value));
+                    prop_assert_eq!(&read_checked::<Value>(&text).unwrap(), &value);
+                    let end = super::super::string_end(text.as_bytes(), 2).unwrap();
+                    prop_assert_eq!(&text.as_bytes()[end], &b'"');
+                    prop_assert_eq!(super::super::unescape(&text[2..end]), value[0].as_str().unwrap());
+                    prop_assert_eq!(value, plain);
+                }
+                (Err(_), Err(_)) => {}
+                (Ok(_), Err(error)) => prop_assert!(false, "{}: {}", text, error),
+                (Err(error), Ok(_)) => prop_assert!(false, "{}: {}", text, error),
+            }
+        }
+    }
+
+    #[test]
+    fn canonical_text_follows_from_a_text_whose_keys_are_in_order() {
+        for (text, expected) in [
+            (
+                "{ \"a\" : [1.0, -0, true, null, {}],\n \"b\":\"\\/\\u0041\\n\" }",
+                Some(r#"{"a":[1,0,true,null,{}],"b":"/A\n"}"#),
+            ),
+            (r#"{"b":1,"a":2}"#, None),
+            (r#"{"\u0061":1}"#, None),
+        ] {
+            let mut written = String::new();
+            assert_eq!(push_canonical(text, &mut written).then_some(&*written), expected, "{text}");
         }
     }
 

@@ -84,6 +84,11 @@ pub(crate) fn try_checked<'de, T: Deserialize<'de>>(text: &'de str) -> Option<T>
     Reader::new(text, Mode::Checked).whole(PhantomData).ok()
 }
 
+/// Appends the canonical text of a text that was read before. False if it must be made from its value: keys are not in order.
+pub(crate) fn push_canonical(text: &str, out: &mut String) -> bool {
+    Reader::new(text, Mode::Checked).canonical(out).unwrap_or(false)
+}
+
 /// Reads a value into a type; the error names the path and has no position.
 pub(crate) fn read_value<T: for<'de> Deserialize<'de>>(value: &Value) -> Result<T, JsonError> {
     let text = value.to_string();

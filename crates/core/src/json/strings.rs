@@ -152,12 +152,16 @@ fn unicode(text: &[u8], place: usize) -> Option<(char, usize)> {
     char::decode_utf16([first, hex(place + 7)?]).next()?.ok().map(|char| (char, 10))
 }
 
-/// Appends a string without its escapes, which are valid. `raw` is what is between the quotes.
-pub(super) fn unescape(raw: &str, out: &mut Vec<u8>) {
-    let text = raw.as_bytes();
-    out.reserve(text.len() + SHORT);
-    let (mut at, mut copied) = (0, 0);
-    let mut is_open = false;
+/// Whether the escapes of a string, which are valid, are those that canonical text has and spelled as there.
+pub(super) fn is_canonical(raw: &str) -> bool {
+    // Control characters other than these are rare.
+    each_escape(raw.as_bytes(), |_, byte| matches!(byte, b'"' | b'\\' | b'n' | b'r' | b't'))
+}
+
+/// Calls `take` with the place and the byte behind the backslash of each escape until it returns false. Returns whether it never did.
+#[inline]
+fn each_escape(text: &[u8], mut take: impl FnMut(usize, u8) -> bool) -> bool {
+    let (mut at, mut is_open) = (0, false);
     while at < text.len() {
         let padded;
         let bytes = if let Some(bytes) = text[at..].first_chunk::<64>() {
@@ -168,27 +172,39 @@ pub(super) fn unescape(raw: &str, out: &mut Vec<u8>) {
             padded = last;
             &padded
         };
-        let backslashes = Block::of(bytes).backslashes;
-        let mut escapes = escaped(backslashes, &mut is_open);
+        let mut escapes = escaped(Block::of(bytes).backslashes, &mut is_open);
         while escapes != 0 {
-            let place = at + escapes.trailing_zeros() as usize;
+            let offset = escapes.trailing_zeros() as usize;
             escapes &= escapes - 1;
-            // The second half of a pair was read with the first.
-            if place < copied {
-                continue;
-            }
-            copy(text, copied, place - 1, out);
-            let byte = text.get(place).map_or(0, |byte| *byte);
-            copied = place + 1;
-            if byte != b'u' {
-                out.push(ESCAPES[usize::from(byte)]);
-            } else if let Some((char, length)) = unicode(text, place) {
-                out.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes());
-                copied += length;
+            if !take(at + offset, bytes[offset % 64]) {
+                return false;
             }
         }
         at += 64;
     }
+    true
+}
+
+/// Appends a string without its escapes, which are valid. `raw` is what is between the quotes.
+pub(super) fn unescape(raw: &str, out: &mut Vec<u8>) {
+    let text = raw.as_bytes();
+    out.reserve(text.len() + SHORT);
+    let mut copied = 0;
+    each_escape(text, |place, byte| {
+        // The second half of a pair was read with the first.
+        if place < copied {
+            return true;
+        }
+        copy(text, copied, place - 1, out);
+        copied = place + 1;
+        if byte != b'u' {
+            out.push(ESCAPES[usize::from(byte)]);
+        } else if let Some((char, length)) = unicode(text, place) {
+            out.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes());
+            copied += length;
+        }
+        true
+    });
     copy(text, copied, text.len(), out);
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A scan can stop at any byte and continue when more has arrived. It does not validate JSON; that is left to the parser.
 
-use memchr::memchr2;
+use mcptest_core::json::string_end;
 
 /// The deepest nesting. Parsers stop far earlier; this keeps endless nesting from being collected.
 pub(super) const MAX_DEPTH: usize = 10_000;
@@ -149,41 +149,13 @@ impl Scan {
 }
 
 /// Continues in a string, to its end or to the end of the input.
-fn text(value: &[u8], mut at: usize) -> (usize, Place) {
-    while at < value.len() {
-        let Some(found) = next_mark(&value[at..]) else { return (value.len(), Place::Text) };
-        if value[at + found] == b'"' {
-            return (at + found + 1, Place::Structure);
-        }
-        at += found + 2;
+fn text(value: &[u8], at: usize) -> (usize, Place) {
+    if let Some(end) = string_end(value, at) {
+        return (end + 1, Place::Structure);
     }
-    if at == value.len() { (at, Place::Text) } else { (value.len(), Place::Escape) }
-}
-
-/// The next quotation mark or backslash.
-fn next_mark(bytes: &[u8]) -> Option<usize> {
-    // Most strings of a record are short, and for those a call of `memchr2` costs more than it saves.
-    const WORDS: usize = 4;
-    let mut at = 0;
-    while at < 8 * WORDS {
-        let Some(word) = bytes[at..].first_chunk() else { break };
-        let word = u64::from_le_bytes(*word);
-        let marks = zeros(word ^ QUOTES) | zeros(word ^ BACKSLASHES);
-        if marks != 0 {
-            return Some(at + marks.trailing_zeros() as usize / 8);
-        }
-        at += 8;
-    }
-    memchr2(b'"', b'\\', &bytes[at..]).map(|found| at + found)
-}
-
-const ONES: u64 = u64::from_le_bytes([1; 8]);
-const QUOTES: u64 = u64::from_le_bytes([b'"'; 8]);
-const BACKSLASHES: u64 = u64::from_le_bytes([b'\\'; 8]);
-
-/// The highest bit of every byte that is zero, exact up to the first of them.
-fn zeros(word: u64) -> u64 {
-    word.wrapping_sub(ONES) & !word & (ONES << 7)
+    let rest = value.get(at..).unwrap_or_default();
+    let backslashes = rest.iter().rev().take_while(|byte| **byte == b'\\').count();
+    (value.len(), if backslashes % 2 == 0 { Place::Text } else { Place::Escape })
 }
 
 /// Whether the list that follows these bytes of an object is a list of records; then where the members before it end.

@@ -158,7 +158,7 @@ pub(in crate::import) fn check_system(content: &Content<'_, Block<'_>>, place: P
 
 /// The text of a list of blocks; `None` for anything else.
 pub(in crate::import) fn texts(content: &str) -> Option<LazyText> {
-    let Content::List(blocks) = wire::typed::<Content<'_, Block<'_>>>(content).ok()? else { return None };
+    let Content::List(blocks) = wire::piece::<Content<'_, Block<'_>>>(content).ok()? else { return None };
     if blocks.iter().any(Element::is_incomplete) {
         return None;
     }

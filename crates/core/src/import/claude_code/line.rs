@@ -124,7 +124,7 @@ impl<'a> Line<'a> {
     /// What the harness kept of a result, where its keys are known ones.
     pub(super) fn kept(&self) -> Kept<'a> {
         let raw = self.kept_result.map(RawValue::get).filter(|text| text.starts_with('{'));
-        let kept = raw.and_then(|text| wire::typed::<Kept<'a>>(text).ok());
+        let kept = raw.and_then(|text| wire::piece::<Kept<'a>>(text).ok());
         kept.filter(|kept| USAGE.read(kept.usage, "").is_ok()).unwrap_or_default()
     }
 

@@ -93,7 +93,7 @@ pub(super) fn join(pieces: &[&str], options: &Options) -> Result<Vec<Imported<'s
 
 impl<'a> Session<'a> {
     fn message(&mut self, text: &'a str) -> Result<(), ImportError> {
-        let line: Line<'_> = wire::typed(text)?;
+        let line: Line<'_> = wire::piece(text)?;
         self.put(line.id.as_deref(), text);
         Ok(())
     }
@@ -112,7 +112,7 @@ impl<'a> Session<'a> {
         let mut answered: BTreeSet<String> = BTreeSet::new();
         for (at, (_, text)) in self.messages.iter().enumerate() {
             let place = Place::Element("messages", at);
-            let read = wire::typed::<Said<'_>>(text).and_then(|said| said.read());
+            let read = wire::piece::<Said<'_>>(text).and_then(|said| said.read());
             let Some(mut message) = read.map_err(|error| error.at(place))? else { continue };
             answered.extend(message.calls().filter(|call| call.result.is_some()).filter_map(|call| call.id.clone()));
             let had_parts = !message.parts.is_empty();
@@ -160,7 +160,7 @@ impl Said<'_> {
 fn parts(role: Role, content: &RawValue) -> Result<Vec<Part>, ImportError> {
     let text = content.get();
     if text.starts_with('"') {
-        let text: Text<'_> = wire::typed(text)?;
+        let text: Text<'_> = wire::part(content)?;
         return Ok(text.said().map(Part::Text).into_iter().collect());
     }
     let list = if text.starts_with('[') { text.to_owned() } else { format!("[{text}]") };

@@ -20,7 +20,7 @@ pub(super) fn has_ids(shape: &Shape<'_>) -> bool {
 
 /// Adds the columns of attributes to a span. Every row has all columns of its table, so empty ones are left out.
 pub(super) fn add<'a>(row: &'a str, wire: &mut Wire<'a>) -> Result<(), ImportError> {
-    let columns: BTreeMap<Text<'a>, &'a RawValue> = wire::typed(row)?;
+    let columns: BTreeMap<Text<'a>, &'a RawValue> = wire::piece(row)?;
     let budget = CopyBudget::of(row);
     for (name, value) in &columns {
         if let Some(key) = name.strip_prefix(ATTRIBUTE) {
