@@ -145,7 +145,7 @@ impl ReadOptions {
                 match pieces_of.split(&batch.text[range.clone()]) {
                     Ok(pieces) => {
                         known.pieces += pieces.len();
-                        for piece in &pieces {
+                        for piece in pieces {
                             known.has_agent = known.has_agent || pieces_of.has_agent(&piece.text);
                             stitch.is_broken = known.is_broken;
                             stitch.add(piece, start, &mut |what| _ = put(what));

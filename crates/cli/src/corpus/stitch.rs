@@ -56,7 +56,7 @@ impl Stitch {
     }
 
     /// Adds a piece from `offset`, and passes on traces that are closed to make room for it.
-    pub(super) fn add(&mut self, piece: &Piece<'_>, offset: u64, closed: &mut dyn FnMut(Payload)) {
+    pub(super) fn add(&mut self, piece: Piece<'_>, offset: u64, closed: &mut dyn FnMut(Payload)) {
         if self.closed.contains(&*piece.key) {
             let message = format!("this piece of the trace {} comes after the trace was closed", piece.key);
             let hint = format!(
@@ -87,7 +87,7 @@ impl Stitch {
             open.texts.clear();
         } else {
             self.kept += piece.text.len();
-            open.texts.push(piece.text.clone().into_owned());
+            open.texts.push(piece.text.into_owned());
         }
         while self.kept > self.window
             && self.by_age.len() > 1
@@ -142,7 +142,7 @@ mod tests {
         let mut stitch = Stitch::new(Format::Otel, 100, 100);
         let mut out = Vec::new();
         for (at, (key, text)) in [("b", "1"), ("a", "2"), ("b", "3")].into_iter().enumerate() {
-            stitch.add(&piece(key, text), at as u64, &mut |what| out.push(described(what)));
+            stitch.add(piece(key, text), at as u64, &mut |what| out.push(described(what)));
         }
         assert!(out.is_empty());
         stitch.finish(&mut |what| out.push(described(what)));
@@ -156,7 +156,7 @@ mod tests {
         for (at, (key, text)) in
             [("a", "1234"), ("b", "1234"), ("a", "1"), ("c", "12"), ("b", "9")].into_iter().enumerate()
         {
-            stitch.add(&piece(key, text), at as u64, &mut |what| out.push(described(what)));
+            stitch.add(piece(key, text), at as u64, &mut |what| out.push(described(what)));
         }
         stitch.finish(&mut |what| out.push(described(what)));
         let late = "fault@Some(4) this piece of the trace b comes after the trace was closed";
@@ -168,7 +168,7 @@ mod tests {
         let mut stitch = Stitch::new(Format::Otel, 100, 5);
         let mut out = Vec::new();
         for text in ["123", "456", "789"] {
-            stitch.add(&piece("a", text), 7, &mut |what| out.push(described(what)));
+            stitch.add(piece("a", text), 7, &mut |what| out.push(described(what)));
         }
         assert_eq!(stitch.kept, 0);
         stitch.finish(&mut |what| out.push(described(what)));

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -19,27 +18,17 @@ pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
     shape.has(&["mcptest", "trace"]).then_some((Unit::Record, Cow::Borrowed("it has `mcptest` and `trace`")))
 }
 
-#[derive(Deserialize)]
-struct Cassette<'a> {
-    #[serde(borrow)]
-    test: Option<Text<'a>>,
-    model: Option<Text<'a>>,
-    run: Option<u64>,
-    trace: Option<&'a RawValue>,
-}
-
 /// The JSON of each key.
 type Parts<'a> = BTreeMap<Text<'a>, &'a RawValue>;
 
 pub(super) fn read(record: Record<'_>) -> Result<Vec<Imported<'_>>, ImportError> {
-    let Cassette { test, model, run, trace: raw } = wire::typed(record.text)?;
-    let Some(raw) = raw else {
+    let parts: Parts<'_> = wire::typed(record.text)?;
+    let Some(raw) = parts.get("trace").filter(|raw| raw.get() != "null") else {
         return Err(ImportError::new("it has no `trace`").hint("a bare envelope is `--from envelope`"));
     };
     let mut trace = wire::part::<Envelope>(raw).map_err(|error| error.at("trace"))?.trace()?;
     // The digest also covers keys that are not read here. What was written by this program is in order, so its canonical text
     // follows from the text.
-    let parts: Parts<'_> = wire::piece(record.text)?;
     let digest = digest_of(|key| parts.get(key).map(|raw| raw.get()));
     let whole = match &digest {
         Some(_) => without_trace(&parts, raw)?,
@@ -57,6 +46,10 @@ pub(super) fn read(record: Record<'_>) -> Result<Vec<Imported<'_>>, ImportError>
         ImportError::new(format!("it {why}")).hint(hint)
     })?;
     trace.read_only = whole.get("observed").map_or_else(BTreeSet::new, read_only_tools);
+    let text =
+        |key: &str| wire::optional(parts.get(key).copied(), wire::part::<Option<Text<'_>>>, key).map(Option::flatten);
+    let (test, model) = (text("test")?, text("model")?);
+    let run = wire::optional(parts.get("run").copied(), wire::part::<Option<u64>>, "run")?.flatten();
     let id = test.map(|test| row_name(&test, model.as_deref(), run, None));
     Ok(vec![Imported { id, group: None, seal: Some(seal), fields: record.text.into(), trace }])
 }

@@ -78,7 +78,7 @@ pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
 }
 
 fn piece(text: &str) -> Result<Piece<'_>, ImportError> {
-    let row: Row<'_> = wire::typed(text)?;
+    let row: Row<'_> = wire::piece(text)?;
     let key = row.trace_id.ok_or_else(|| ImportError::new("the observation has no trace id"))?;
     let inner = row.metadata.filter(|_| row.attributes.is_empty()).and_then(attributes);
     let text = match inner.zip(text.trim_end().strip_suffix('}')) {

@@ -60,7 +60,7 @@ pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
 }
 
 fn piece(text: &str) -> Result<Piece<'_>, ImportError> {
-    let row: Row<'_> = wire::typed(text)?;
+    let row: Row<'_> = wire::piece(text)?;
     let key = row.trace_id.ok_or_else(|| ImportError::new("the run has no trace id"))?;
     Ok(Piece { key: key.into_cow(), text: text.into() })
 }

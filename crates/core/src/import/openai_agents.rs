@@ -47,20 +47,20 @@ struct Outside<'a> {
 }
 
 pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
-    let piece = |(place, text): (String, &'_ str)| -> Result<Piece<'_>, ImportError> {
-        let at = |error: ImportError| if place.is_empty() { error } else { error.at(&place) };
-        let row: Outside<'_> = wire::typed(text).map_err(at)?;
-        let key = match row.object.as_deref() {
-            Some("trace") => row.id,
-            _ => row.trace_id,
-        };
-        let key = key.ok_or_else(|| {
-            at(ImportError::new("it has no trace id")
-                .hint("a trace has its `id`, a span that of its trace in `trace_id`"))
-        })?;
-        Ok(Piece { key: key.into_owned().into(), text: text.to_owned().into() })
-    };
     rows(text, &LISTS, is_piece)?.into_iter().map(piece).collect()
+}
+
+fn piece((place, text): (String, &str)) -> Result<Piece<'_>, ImportError> {
+    let at = |error: ImportError| if place.is_empty() { error } else { error.at(&place) };
+    let row: Outside<'_> = wire::piece(text).map_err(at)?;
+    let key = match row.object.as_deref() {
+        Some("trace") => row.id,
+        _ => row.trace_id,
+    };
+    let key = key.ok_or_else(|| {
+        at(ImportError::new("it has no trace id").hint("a trace has its `id`, a span that of its trace in `trace_id`"))
+    })?;
+    Ok(Piece { key: key.into_cow(), text: text.into() })
 }
 
 #[derive(Deserialize)]

@@ -63,7 +63,7 @@ pub(super) fn pieces<'a>(
 }
 
 /// The rows of a value: the elements of a list, or those of a list under one of some keys, or the value itself. A row may have
-/// more rows in it. Each with its place.
+/// more rows in it. Each with its place. The value is checked.
 pub(super) fn rows<'a>(
     text: &'a str,
     lists: &[&str],
@@ -73,13 +73,7 @@ pub(super) fn rows<'a>(
     if text.trim_start().starts_with('[') {
         return Ok(placed("", wire::typed(text)?).collect());
     }
-    // Most values are single rows, which have none of the keys.
-    let is_there = |path: &&str| path.rsplit('.').next().is_some_and(|key| text.contains(&format!("\"{key}\"")));
-    if !lists.iter().any(is_there) {
-        return Ok(itself());
-    }
-    wire::check(text)?;
-    let Some(shape) = Shape::part(text) else { return Ok(itself()) };
+    let shape = Shape::Object(wire::typed(text)?);
     let list = |path: &&str| shape.find(path).filter(|list| list.get().starts_with('['));
     let Some((key, list)) = lists.iter().find_map(|path| Some((*path, list(path)?))) else { return Ok(itself()) };
     let items: Vec<&RawValue> = wire::part(list).map_err(|error| error.at(key))?;
@@ -129,7 +123,7 @@ pub(super) fn refuse_page(text: &str) -> Result<(), ImportError> {
 }
 
 fn piece(text: &str) -> Result<Piece<'_>, ImportError> {
-    let span: SpanTrace<'_> = wire::typed(text)?;
+    let span: SpanTrace<'_> = wire::piece(text)?;
     let id = span.trace_id.or(span.context.trace_id).or(span.column);
     let key = id.as_ref().and_then(|id| spans::id(&id.0)).map(Cow::into_owned);
     let key = key.ok_or_else(|| {

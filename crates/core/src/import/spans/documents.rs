@@ -13,6 +13,9 @@ use crate::trace::Role;
 /// How deep messages are searched: `{"generations": [[{"message": ..` and some more.
 const DEPTH: usize = 8;
 
+/// Takes a message, and says whether to stop.
+type Take<'t> = &'t mut dyn FnMut(Message) -> bool;
+
 /// Hands over the messages of a document from the last to the first, until `take` says to stop. System prompts are left out. A
 /// document without any message is one text.
 pub(super) fn each_backwards(text: &str, role: Role, mut take: impl FnMut(Message) -> bool) -> Result<(), ImportError> {
@@ -28,54 +31,40 @@ pub(super) fn each_backwards(text: &str, role: Role, mut take: impl FnMut(Messag
             return Ok(());
         }
     }
-    // Documents repeat a conversation, and most of it is known: the elements of a list are read as far as they are needed.
-    let mut all = |text: &str, depth: usize| {
-        let mut found = Vec::new();
-        walk(text, role, depth, &mut found)?;
-        Ok::<bool, ImportError>(found.into_iter().rev().flatten().any(&mut take))
-    };
-    if !text.trim_start().starts_with('[') {
-        return all(text, DEPTH).map(|_| ());
-    }
-    let items: Vec<&RawValue> = wire::piece(text)?;
-    for (at, item) in items.into_iter().enumerate().rev() {
-        if all(item.get(), DEPTH - 1).map_err(|error| error.at(format_args!("[{at}]")))? {
-            break;
-        }
-    }
-    Ok(())
+    walk(text, role, DEPTH, &mut take).map(|_| ())
 }
 
 fn said(text: &str, role: Role) -> Message {
     Message::with_parts(role, vec![Part::Text(text.into())])
 }
 
-fn walk(text: &str, role: Role, depth: usize, out: &mut Vec<Option<Message>>) -> Result<(), ImportError> {
+/// Documents repeat a conversation, and most of it is known: messages are read only as far as they are needed. Returns whether
+/// `take` said to stop.
+fn walk(text: &str, role: Role, depth: usize, take: Take<'_>) -> Result<bool, ImportError> {
     let Some(below) = depth.checked_sub(1) else {
         return Err(ImportError::new(format!("messages are nested more than {DEPTH} levels deep")));
     };
     let shape = Shape::part(text).unwrap_or(Shape::Other);
     if let Shape::List(items) = &shape {
-        for (at, item) in items.iter().enumerate() {
-            walk(item.get(), role, below, out).map_err(|error| error.at(format_args!("[{at}]")))?;
+        for (at, item) in items.iter().enumerate().rev() {
+            if walk(item.get(), role, below, take).map_err(|error| error.at(format_args!("[{at}]")))? {
+                return Ok(true);
+            }
         }
-        return Ok(());
+        return Ok(false);
     }
     if !matches!(shape, Shape::Object(_)) {
         let text = serde_json::from_str::<Text<'_>>(text).map_or_else(|_| text.to_owned(), |text| text.into_owned());
-        out.extend((text != "null" && !text.is_empty()).then(|| Some(said(&text, role))));
-        return Ok(());
+        return Ok(text != "null" && !text.is_empty() && take(said(&text, role)));
     }
     // Calls of the AI SDK without their message.
     if shape.has(&["toolCallId", "toolName"]) {
-        out.push(messages::checked(&format!(r#"{{"tool_calls":[{text}]}}"#), Some(role))?);
-        return Ok(());
+        return Ok(messages::checked(&format!(r#"{{"tool_calls":[{text}]}}"#), Some(role))?.is_some_and(take));
     }
     // The reply of a model in the Agent Development Kit.
     let content = shape.get("content").filter(|raw| raw.get().starts_with('{'));
     if let Some(content) = content.filter(|raw| Shape::part(raw.get()).is_some_and(|inner| inner.has(&["parts"]))) {
-        out.push(gemini::message(content.get(), Place::Key("content"))?);
-        return Ok(());
+        return Ok(gemini::message(content.get(), Place::Key("content"))?.is_some_and(take));
     }
     // What a model returned in `LangChain`.
     let kind = shape.text("type");
@@ -86,22 +75,20 @@ fn walk(text: &str, role: Role, depth: usize, out: &mut Vec<Option<Message>>) ->
     if !is_message || shape.text("object").is_some() {
         for key in ["messages", "choices", "generations", "message", "output"] {
             if let Some(raw) = list(&key) {
-                return walk(raw.get(), role, below, out).map_err(|error| error.at(key));
+                return walk(raw.get(), role, below, take).map_err(|error| error.at(key));
             }
         }
         for key in ["contents", "candidates"] {
             if let Some(raw) = list(&key) {
-                return gemini_contents(raw, key, out);
+                return gemini_contents(raw, key, take);
             }
         }
         if let Some(text) = shape.text("text").filter(|_| is_result) {
-            out.push(Some(said(&text, role)));
-            return Ok(());
+            return Ok(take(said(&text, role)));
         }
         if !is_message && !shape.has(&["content"]) {
             refuse_calls(text)?;
-            out.push(Some(said(text, role)));
-            return Ok(());
+            return Ok(take(said(text, role)));
         }
     }
     let keys = ["role", "content", "parts", "tool_calls", "function_call", "lc", "data", "kwargs", "message"];
@@ -109,8 +96,7 @@ fn walk(text: &str, role: Role, depth: usize, out: &mut Vec<Option<Message>>) ->
     if !keys.iter().any(|key| shape.has(&[key])) && !kind.as_deref().is_some_and(is_known) {
         refuse_calls(text)?;
     }
-    out.push(messages::checked(text, Some(role))?);
-    Ok(())
+    Ok(messages::checked(text, Some(role))?.is_some_and(take))
 }
 
 /// Refuses a value of an unknown shape that could hold calls.
@@ -123,11 +109,14 @@ fn refuse_calls(text: &str) -> Result<(), ImportError> {
 }
 
 /// Contents of the Gemini API, which are inside of candidates in a reply.
-fn gemini_contents(list: &RawValue, key: &str, out: &mut Vec<Option<Message>>) -> Result<(), ImportError> {
+fn gemini_contents(list: &RawValue, key: &str, take: Take<'_>) -> Result<bool, ImportError> {
     let items: Vec<&RawValue> = wire::part(list).map_err(|error| error.at(key))?;
-    for (at, item) in items.into_iter().enumerate() {
+    for (at, item) in items.into_iter().enumerate().rev() {
         let inner = Shape::part(item.get()).filter(|_| key == "candidates").and_then(|shape| shape.get("content"));
-        out.push(gemini::message(inner.unwrap_or(item).get(), Place::Element(key, at))?);
+        let message = gemini::message(inner.unwrap_or(item).get(), Place::Element(key, at))?;
+        if message.is_some_and(&mut *take) {
+            return Ok(true);
+        }
     }
-    Ok(())
+    Ok(false)
 }
