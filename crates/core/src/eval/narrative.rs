@@ -24,6 +24,7 @@ mod objects;
 mod patch;
 mod phrases;
 mod programs;
+mod scan;
 mod shell;
 mod sql;
 mod stated;
@@ -264,7 +265,8 @@ impl NarrativeGate {
 
     /// The claims of a message, without any calls to compare them with.
     pub fn claims(&self, message: &str) -> Vec<Claim> {
-        claims::extract(&tokens::read(&message::prose(message)), &self.verbs)
+        let prose = message::prose(message);
+        claims::extract(&tokens::read(&prose, &prose.to_ascii_lowercase()), &self.verbs)
     }
 
     /// Scores a run.
@@ -335,7 +337,8 @@ impl NarrativeGate {
 
     fn compare(&self, message: &str, calls: &[ToolCall], trace: &Trace) -> NarrativeReport {
         let prose = message::prose(message);
-        let tokens = tokens::read(&prose);
+        let lower = prose.to_ascii_lowercase();
+        let tokens = tokens::read(&prose, &lower);
         let found = claims::extract(&tokens, &self.verbs);
         let objects: Vec<_> = found.iter().map(|claim| objects::of_claim(claim, &tokens)).collect();
         let finder = Finder::new(objects.iter().flatten());

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use super::actions::VERBS;
-use super::index::Index;
-use super::words::{CLASSES, Class, Form, IRREGULAR, forms_of, regular_root};
+use super::index::{Index, Key};
+use super::words::{ACHIEVED, CLASSES, Class, Form, IRREGULAR, forms_of, regular_root};
 
 /// What is known of a single word.
 #[derive(Debug, PartialEq, Eq)]
@@ -15,11 +15,13 @@ pub(super) struct Known {
     pub(super) form: Option<(&'static str, Form)>,
     /// What its inflections share; `None` if it must be computed.
     pub(super) root: Option<String>,
+    /// Whether a sentence that has it may make a claim. One that has no such word makes none.
+    pub(super) may_claim: bool,
 }
 
 impl Known {
     const fn only(class: Class) -> Self {
-        Self { class, form: None, root: None }
+        Self { class, form: None, root: None, may_claim: false }
     }
 }
 
@@ -50,8 +52,14 @@ static LEXICON: LazyLock<Index<String, Known>> = LazyLock::new(|| {
             });
         }
     }
+    for word in ACHIEVED {
+        entry(word, &|known| known.may_claim = true);
+    }
     let mut index = Index::with_room(words.len());
     for (word, mut known) in words {
+        // A base form is a claim only behind "did", or behind what achieved it.
+        let is_done = known.form.is_some_and(|(_, form)| matches!(form, Form::Done | Form::Unmarked));
+        known.may_claim |= is_done || known.class == Class::Do;
         known.root.get_or_insert_with(|| regular_root(&word).into_owned());
         index.add(word, known);
     }
@@ -60,7 +68,12 @@ static LEXICON: LazyLock<Index<String, Known>> = LazyLock::new(|| {
 
 /// What is known of a lower-case word.
 pub(super) fn known(word: &str) -> &'static Known {
-    LEXICON.get(word).unwrap_or_else(|| by_ending(word))
+    known_by(Key::of(word), word)
+}
+
+/// The same for a word whose key is known.
+pub(super) fn known_by(key: Key, word: &str) -> &'static Known {
+    LEXICON.find(key, word).unwrap_or_else(|| by_ending(word))
 }
 
 fn by_ending(word: &str) -> &'static Known {
@@ -74,7 +87,7 @@ mod tests {
     #[test]
     fn a_word_is_known_by_the_tables_or_by_its_ending() {
         let show = |word| {
-            let Known { class, form, root } = known(word);
+            let Known { class, form, root, .. } = known(word);
             (*class, *form, root.as_deref())
         };
         for (word, expected) in [

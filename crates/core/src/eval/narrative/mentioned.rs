@@ -1,34 +1,49 @@
 //! Which tools a message mentions.
 
-use std::borrow::Cow;
 use std::cell::Cell;
+use std::sync::LazyLock;
 
 use super::backing::{Tool, Word};
 use super::index::Index;
-use super::lexicon::known;
+use super::lexicon::{Known, known};
 use super::tokens::{Kind, Token};
 use super::words;
 
-/// With which signs the words begin that are looked for: most words of a message need no closer look.
-#[derive(Default)]
-struct Initials(u64);
+/// With which two letters the words begin that are looked for: most words of a message need no closer look.
+struct Beginnings([u32; 32]);
 
-impl Initials {
-    fn add(&mut self, word: &str) {
-        self.0 |= Self::bit(word);
+impl Beginnings {
+    /// Those of irregular words, which may begin otherwise than their roots.
+    fn of_irregular() -> Self {
+        static IRREGULAR: LazyLock<[u32; 32]> = LazyLock::new(|| {
+            let mut beginnings = Beginnings([0; 32]);
+            words::IRREGULAR.iter().for_each(|(_, past, participle)| {
+                beginnings.add(past);
+                beginnings.add(participle);
+            });
+            beginnings.0
+        });
+        Self(*IRREGULAR)
     }
 
-    /// Whether a lower-case word may be one of those added.
-    fn may_have(&self, word: &str) -> bool {
-        self.0 & Self::bit(word) != 0
-    }
-
-    /// Several signs share a bit; what does not begin with one of ASCII has them all.
-    fn bit(word: &str) -> u64 {
-        match word.as_bytes().first() {
-            Some(first) if first.is_ascii() => 1 << (first.to_ascii_lowercase() & 63),
-            _ => u64::MAX,
+    /// Adds a root. A regular word begins like its root, but a last letter may differ: "pies" has the root "py".
+    fn add(&mut self, root: &str) {
+        match *root.as_bytes() {
+            [] => self.0 = [u32::MAX; 32],
+            [first] | [first, b'y'] => self.0[usize::from(first & 31)] = u32::MAX,
+            [first, second, ..] => self.0[usize::from(first & 31)] |= 1 << (second & 31),
         }
+    }
+
+    /// Whether a word may have one of the roots that were added, in any case of letters. Several letters share a bit.
+    fn may_have(&self, word: &str) -> bool {
+        let (first, second) = match *word.as_bytes() {
+            [] => (0, 0),
+            [first] => (first, 0),
+            [first, second, ..] => (first, second),
+        };
+        // The lower case of other letters may be anything.
+        !(first | second).is_ascii() || self.0[usize::from(first & 31)] & 1 << (second & 31) != 0
     }
 }
 
@@ -40,32 +55,32 @@ pub(super) struct MentionedWords<'a> {
 
 impl<'a> MentionedWords<'a> {
     pub(super) fn new(tokens: &[Token<'_>], tools: &'a [Tool<'_>]) -> Self {
-        let (mut roots, mut initials) = (Index::with_room(tools.len() * 3), Initials::default());
+        let (mut roots, mut beginnings) = (Index::with_room(tools.len() * 3), Beginnings::of_irregular());
         for word in tools.iter().flat_map(|tool| &tool.words) {
             if roots.get(&word.root).is_none() {
                 roots.add(&*word.root, Cell::new(false));
-                initials.add(&word.root);
+                beginnings.add(&word.root);
             }
         }
         let hear = |root: &str| {
-            if initials.may_have(root)
-                && let Some(is_mentioned) = roots.get(root)
-            {
+            if let Some(is_mentioned) = roots.get(root) {
                 is_mentioned.set(true);
             }
         };
-        let hear_word = |word: &str, root: Option<&str>| match root {
+        let hear_word = |word: &str, known: &Known| match &known.root {
             Some(root) => hear(root),
-            // The root of a word in no table is empty or begins like the word.
-            None if initials.may_have(word) => hear(&words::regular_root(word)),
-            None => {}
+            None => hear(&words::regular_root(word)),
         };
         for token in tokens {
-            match (token.kind, &token.text, &token.known.root) {
-                (Kind::Word(_), _, Some(root)) => hear(root),
-                (Kind::Word(_), Cow::Borrowed(word), None) => hear_word(word, None),
-                (Kind::Word(_) | Kind::Number | Kind::Mention, text, _) => {
-                    words::each_word(text).for_each(|word| hear_word(&word, known(&word).root.as_deref()));
+            match token.kind {
+                Kind::Word(_) if token.is_plain => {
+                    if beginnings.may_have(&token.text) {
+                        hear_word(&token.text, token.known);
+                    }
+                }
+                Kind::Word(_) | Kind::Number | Kind::Mention => {
+                    let words = words::each_written(&token.text).filter(|word| beginnings.may_have(word));
+                    words.map(words::lower).for_each(|word| hear_word(&word, known(&word)));
                 }
                 _ => {}
             }
