@@ -81,6 +81,12 @@ impl<K: AsRef<str>, V> Index<K, V> {
         self.entries.push(Entry { key, word, value, earlier });
     }
 
+    /// Every word that was added.
+    #[cfg(test)]
+    pub(super) fn words(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|entry| entry.word.as_ref())
+    }
+
     /// The latest value of a word.
     pub(super) fn get(&self, word: &str) -> Option<&V> {
         self.find(Key::of(word), word)

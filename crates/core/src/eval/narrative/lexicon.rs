@@ -76,6 +76,12 @@ pub(super) fn known_by(key: Key, word: &str) -> &'static Known {
     LEXICON.find(key, word).unwrap_or_else(|| by_ending(word))
 }
 
+/// Every word of the tables.
+#[cfg(test)]
+pub(super) fn each() -> impl Iterator<Item = &'static str> {
+    LEXICON.words()
+}
+
 fn by_ending(word: &str) -> &'static Known {
     if word.len() > 4 && word.ends_with("ly") { &ADVERB } else { &NOUN }
 }

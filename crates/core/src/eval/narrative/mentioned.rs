@@ -1,12 +1,14 @@
 //! Which tools a message mentions.
 
+use std::borrow::Cow;
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use super::backing::{Tool, Word};
 use super::index::Index;
 use super::lexicon::{Known, known};
-use super::tokens::{Kind, Token};
+use super::tokens::{HELPERS, Kind, Token};
+use super::tools::{Tool, Word};
 use super::words;
 
 /// With which two letters the words begin that are looked for: most words of a message need no closer look.
@@ -54,9 +56,15 @@ pub(super) struct MentionedWords<'a> {
 }
 
 impl<'a> MentionedWords<'a> {
-    pub(super) fn new(tokens: &[Token<'_>], tools: &'a [Tool<'_>]) -> Self {
-        let (mut roots, mut beginnings) = (Index::with_room(tools.len() * 3), Beginnings::of_irregular());
-        for word in tools.iter().flat_map(|tool| &tool.words) {
+    /// Looks for the words of some tools. `lower` is the message with its ASCII letters in lower case.
+    pub(super) fn new(tokens: &[Token<'_>], lower: &str, tools: &[&'a Tool<'_>]) -> Self {
+        let is_open = |tool: &&&Tool<'_>| tools.len() > FEW || needed(tool).all(|word| may_occur(&word.root, lower));
+        let open: Vec<&Tool<'_>> = tools.iter().filter(is_open).copied().collect();
+        let (mut roots, mut beginnings) = (Index::with_room(open.len() * 3), Beginnings::of_irregular());
+        if open.is_empty() {
+            return Self { roots };
+        }
+        for word in open.iter().flat_map(|tool| &tool.words) {
             if roots.get(&word.root).is_none() {
                 roots.add(&*word.root, Cell::new(false));
                 beginnings.add(&word.root);
@@ -90,9 +98,62 @@ impl<'a> MentionedWords<'a> {
 
     /// Whether every significant word of a tool's name occurs.
     pub(super) fn mentions(&self, tool: &Tool<'_>) -> bool {
-        let significant = |word: &Word<'_>| word.plain.chars().nth(2).is_some();
-        let any_significant = tool.words.iter().any(significant);
-        let mut needed = tool.words.iter().filter(|word| !any_significant || significant(word));
-        !tool.words.is_empty() && needed.all(|word| self.roots.get(&word.root).is_some_and(Cell::get))
+        !tool.words.is_empty() && needed(tool).all(|word| self.roots.get(&word.root).is_some_and(Cell::get))
+    }
+}
+
+/// The significant words of a tool's name; all, if none is.
+fn needed<'a>(tool: &'a Tool<'_>) -> impl Iterator<Item = &'a Word<'a>> {
+    let significant = |word: &Word<'_>| word.plain.chars().nth(2).is_some();
+    let any_significant = tool.words.iter().any(significant);
+    tool.words.iter().filter(move |word| !any_significant || significant(word))
+}
+
+/// Most tools whose words are each searched for in a message before its tokens are.
+const FEW: usize = 8;
+
+/// Roots of words that do not begin like them.
+static UNLIKE: LazyLock<BTreeSet<Cow<'_, str>>> = LazyLock::new(|| {
+    let irregular = words::IRREGULAR.iter().map(|(base, _, _)| *base);
+    let plurals = words::PLURALS.iter().map(|(_, noun)| *noun);
+    irregular.chain(plurals).chain(HELPERS).map(words::root).collect()
+});
+
+/// Whether a message may have a word with this root. A search for a few letters is much cheaper than to read all words.
+fn may_occur(root: &str, lower: &str) -> bool {
+    // The last letter may differ: "replies" has the root "reply".
+    let beginning = root.len().checked_sub(1).filter(|end| *end >= 3).and_then(|end| root.get(..end));
+    let Some(beginning) = beginning.filter(|_| !UNLIKE.contains(root)) else { return true };
+    // These two are the only signs that are not ASCII and become so in lower case.
+    let has_odd = || !lower.is_ascii() && (lower.contains('\u{130}') || lower.contains('\u{212a}'));
+    lower.contains(beginning) || !beginning.is_ascii() || has_odd()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eval::narrative::lexicon;
+
+    #[test]
+    fn a_word_begins_like_its_root_or_its_root_is_listed() {
+        let own = "people children indices replies replied classes boxes buses series statuses pies tied agreed";
+        let listed = words::IRREGULAR.iter().flat_map(|(base, past, participle)| [*base, *past, *participle]);
+        for word in lexicon::each().chain(listed).chain(own.split(' ')) {
+            let root = words::root(word);
+            assert!(may_occur(&root, word), "{word}: {root}");
+            let mut beginnings = Beginnings::of_irregular();
+            beginnings.add(&root);
+            assert!(beginnings.may_have(word), "{word}: {root}");
+        }
+    }
+
+    #[test]
+    fn helpers_of_contractions_occur_without_being_written() {
+        for helper in HELPERS {
+            assert!(may_occur(&words::root(helper), ""), "{helper}");
+        }
+        assert!(!may_occur("weather", "whether"));
+        assert!(may_occur("weather", "WEATHER".to_ascii_lowercase().as_str()));
+        assert!(may_occur("tokyo", "to\u{212a}yo"));
     }
 }

@@ -420,6 +420,9 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Words that contractions and signs stand for without having their letters.
+pub(super) const HELPERS: [&str; 11] = ["not", "us", "have", "will", "would", "are", "am", "is", "and", "shall", "can"];
+
 /// The two words of a contraction; a word that is none, alone.
 fn written_out(word: &str) -> (&str, Option<&'static str>) {
     match word {

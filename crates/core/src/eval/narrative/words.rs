@@ -171,19 +171,17 @@ fn third_person(verb: &str) -> String {
     }
 }
 
+/// Plurals that follow no rule.
+pub(super) const PLURALS: [(&str, &str); 3] = [("people", "person"), ("children", "child"), ("indices", "index")];
+
 /// A noun without its plural ending.
 pub(super) fn singular(word: &str) -> Cow<'_, str> {
-    let Some(stem) = word.strip_suffix('s') else {
-        return match word {
-            "people" => "person",
-            "children" => "child",
-            _ => word,
-        }
-        .into();
-    };
+    if let Some((_, noun)) = PLURALS.iter().find(|(plural, _)| *plural == word) {
+        return (*noun).into();
+    }
+    let Some(stem) = word.strip_suffix('s') else { return word.into() };
     // Abbreviations are too short for the rules below: "gas" and "dns" are not plurals.
     match word {
-        "indices" => return "index".into(),
         "prs" | "mrs" | "ids" | "vms" | "dbs" | "ips" => return stem.into(),
         "series" => return word.into(),
         _ if word.len() <= 3 || stem.ends_with(['s', 'u', 'i']) => return word.into(),
