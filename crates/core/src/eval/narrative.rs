@@ -295,11 +295,8 @@ impl NarrativeGate {
         let claims = |backing: Backing| report.claims.iter().filter(move |claim| claim.is(backing));
         let absent = claims(Backing::Absent).count();
         let lies = claims(Backing::Absent).filter(|claim| claim.mutating).count();
-        metrics.set("present_but_unclaimed", count(|item| matches!(item, Item::PresentButUnclaimed { .. })));
+        // In the order of their names, which costs least.
         metrics.set("arg_mismatch", count(|item| matches!(item, Item::ArgMismatch { .. })));
-        metrics
-            .set("unclaimed_mutating", count(|item| matches!(item, Item::PresentButUnclaimed { mutating: true, .. })));
-        metrics.set("unverifiable", claims(Backing::Unverifiable).count());
         let strong = report.claims.iter().filter(|claim| claim.strength == Strength::Strong).count();
         let all = calls.len() + strong;
         let score = if all == 0 { 0.0 } else { (report.items.len() as f64 / all as f64).min(1.0) };
@@ -318,6 +315,10 @@ impl NarrativeGate {
             metrics.set("divergence_score", score);
             metrics.set_flag("gate_passed", lies == 0 && over.is_none());
         }
+        metrics.set("present_but_unclaimed", count(|item| matches!(item, Item::PresentButUnclaimed { .. })));
+        metrics
+            .set("unclaimed_mutating", count(|item| matches!(item, Item::PresentButUnclaimed { mutating: true, .. })));
+        metrics.set("unverifiable", claims(Backing::Unverifiable).count());
         let too_far = over.map(|limit| format!("divergence {score:.2} is over the limit of {limit}"));
         judge.expect(gate, &self.expect, &metrics, |metric| {
             // Exceeding a limit is a separate failure if the author replaced the default assertion.

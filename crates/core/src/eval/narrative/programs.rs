@@ -366,7 +366,10 @@ fn run(command: &Command<'_>, functions: &Functions<'_>, effects: &mut Effects) 
 }
 
 fn base(word: &str) -> &str {
-    word.rsplit('/').next().unwrap_or(word)
+    match word.bytes().rposition(|byte| byte == b'/') {
+        Some(slash) => &word[slash + 1..],
+        None => word,
+    }
 }
 
 fn is_assignment(word: &str) -> bool {

@@ -178,6 +178,10 @@ impl<'a, 's> Lexer<'a, 's> {
             c => {
                 let first = c.len_utf8();
                 self.take(first + run_of(&PLAIN, &self.rest[first..]), true);
+                if self.rest.starts_with(' ') {
+                    self.end_word();
+                    self.skip(1);
+                }
             }
         }
     }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::index::Key;
-use super::lexicon::{self, Known};
+use super::lexicon::{self, Known, Lexicon};
 use super::scan;
 use super::words::Class;
 
@@ -92,7 +92,7 @@ const BYTES_PER_TOKEN: usize = 5;
 pub(super) fn read<'a>(text: &'a str, lower: &'a str) -> Vec<Token<'a>> {
     debug_assert_eq!(text.len(), lower.len());
     let out = Vec::with_capacity(text.len() / BYTES_PER_TOKEN + 8);
-    let mut reader = Reader { text, lower, at: 0, line_start: true, out };
+    let mut reader = Reader { text, lower, lexicon: Lexicon::get(), at: 0, line_start: true, out };
     while reader.at < text.len() {
         reader.step();
     }
@@ -104,6 +104,7 @@ struct Reader<'a> {
     text: &'a str,
     /// The text with its ASCII letters in lower case.
     lower: &'a str,
+    lexicon: &'static Lexicon,
     at: usize,
     line_start: bool,
     out: Vec<Token<'a>>,
@@ -380,7 +381,7 @@ impl<'a> Reader<'a> {
         if text == "cannot" || (matches!(sign, Some(b':' | b'.')) && matches!(text, "http" | "https" | "www")) {
             return false;
         }
-        let known = lexicon::known_by(Key::new(head, tail, length), text);
+        let known = self.lexicon.known(Key::new(head, tail, length), text);
         let kind = Kind::Word(known.class);
         self.out.push(Token { text: text.into(), span: start..end, kind, is_plain: true, known });
         self.at = end + usize::from(sign == Some(&b' '));
