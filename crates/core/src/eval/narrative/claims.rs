@@ -63,9 +63,10 @@ pub(super) fn extract(tokens: &[Token<'_>], verbs: &Verbs) -> Vec<Claim> {
     let mut opened: &str = "";
     // The items of a list under "this could mean:" are possibilities.
     let mut is_guessed_list = false;
+    let has_own = verbs.has_own();
     let mut may_claim = false;
     for (at, token) in tokens.iter().enumerate() {
-        may_claim |= token.known.may_claim || (token.class().is_some() && verbs.own(&token.text).is_some());
+        may_claim |= token.known.may_claim || (has_own && token.class().is_some() && verbs.own(&token.text).is_some());
         if let Kind::End { question } = token.kind {
             // A single word in a cell of a table is a heading or a state: "| 12 | closed |".
             let lone_cell = token.text == CELL && start + 1 == at;

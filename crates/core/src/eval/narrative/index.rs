@@ -1,5 +1,7 @@
 //! Values found by word: one table for what is known of words and for where a message has them.
 
+use super::scan;
+
 /// A word in a form that is compared at once: its first and its last letters, and how many it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
@@ -21,7 +23,7 @@ impl Key {
                 let again = 8 * WHOLE.saturating_sub(length);
                 (u64::from_le_bytes(*first), u64::from_le_bytes(*last).checked_shr(again as u32).unwrap_or(0))
             }
-            _ => (few(bytes), 0),
+            _ => (scan::few(bytes), 0),
         };
         Self { head, tail, length }
     }
@@ -36,16 +38,6 @@ impl Key {
         let sum = (self.head ^ self.tail.wrapping_mul(0xff51_afd7_ed55_8ccd)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         // The upper bits of the product depend on every letter.
         (sum >> 32) as usize & (slots - 1)
-    }
-}
-
-/// Fewer than eight bytes as one number.
-fn few(bytes: &[u8]) -> u64 {
-    match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
-        (Some(first), Some(last)) => {
-            u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << (8 * (bytes.len() - 4))
-        }
-        _ => bytes.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte)),
     }
 }
 
@@ -73,6 +65,11 @@ impl<K: AsRef<str>, V> Index<K, V> {
         Self { entries: Vec::with_capacity(words), latest: vec![0; (words * 2).next_power_of_two()] }
     }
 
+    /// How many values there are.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     pub(super) fn add(&mut self, word: K, value: V) {
         let key = Key::of(word.as_ref());
         let slot = key.slot(self.latest.len());
@@ -93,6 +90,7 @@ impl<K: AsRef<str>, V> Index<K, V> {
     }
 
     /// The same for a word whose key is known.
+    #[inline]
     pub(super) fn find(&self, key: Key, word: &str) -> Option<&V> {
         let mut count = self.latest[key.slot(self.latest.len())] as usize;
         while let Some(entry) = count.checked_sub(1).and_then(|place| self.entries.get(place)) {

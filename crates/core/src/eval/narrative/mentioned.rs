@@ -70,9 +70,12 @@ impl<'a> MentionedWords<'a> {
                 beginnings.add(&word.root);
             }
         }
+        let unheard = Cell::new(roots.len());
         let hear = |root: &str| {
-            if let Some(is_mentioned) = roots.get(root) {
-                is_mentioned.set(true);
+            if let Some(is_mentioned) = roots.get(root)
+                && !is_mentioned.replace(true)
+            {
+                unheard.set(unheard.get() - 1);
             }
         };
         let hear_word = |word: &str, known: &Known| match &known.root {
@@ -80,6 +83,9 @@ impl<'a> MentionedWords<'a> {
             None => hear(&words::regular_root(word)),
         };
         for token in tokens {
+            if unheard.get() == 0 {
+                break;
+            }
             match token.kind {
                 Kind::Word(_) if token.is_plain => {
                     if beginnings.may_have(&token.text) {

@@ -9,36 +9,66 @@ const fn all(byte: u8) -> u64 {
 const HIGH: u64 = all(0x80);
 
 /// The first 16 bytes of a text as two numbers, zero behind its end.
+#[inline]
 pub(super) fn first(bytes: &[u8]) -> (u64, u64) {
-    let sixteen = match bytes.first_chunk::<16>() {
-        Some(sixteen) => u128::from_le_bytes(*sixteen),
-        None => bytes.iter().rev().fold(0, |sum, byte| sum << 8 | u128::from(*byte)),
-    };
-    (sixteen as u64, (sixteen >> 64) as u64)
+    match (bytes.first_chunk::<8>(), bytes.get(8..).and_then(<[u8]>::first_chunk)) {
+        (Some(head), Some(tail)) => (u64::from_le_bytes(*head), u64::from_le_bytes(*tail)),
+        (Some(head), None) => (u64::from_le_bytes(*head), last(bytes, bytes.len() - 8)),
+        (None, _) => (few(bytes), 0),
+    }
+}
+
+/// Fewer than eight bytes as one number, zero behind their end.
+#[inline]
+pub(super) fn few(bytes: &[u8]) -> u64 {
+    match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        (Some(first), Some(last)) => {
+            u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << (8 * (bytes.len() - 4))
+        }
+        _ => bytes.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte)),
+    }
+}
+
+/// The last bytes of a text, at most seven of them, as one number.
+#[inline]
+fn last(bytes: &[u8], count: usize) -> u64 {
+    match bytes.last_chunk() {
+        Some(eight) => u64::from_le_bytes(*eight).checked_shr(64 - 8 * count as u32).unwrap_or(0),
+        None => few(bytes),
+    }
 }
 
 /// The highest bit of each byte that is from `low` to `high`, both ASCII.
+#[inline]
 fn between(eight: u64, low: u8, high: u8) -> u64 {
     let seven = eight & !HIGH;
     let (from, behind) = (seven + all(0x80 - low), seven + all(0x7f - high));
     from & !behind & !eight & HIGH
 }
 
-/// Where the lowercase letters at the start of eight bytes end.
+/// The letters of ASCII at the start of eight bytes.
 pub(super) struct Letters {
     pub(super) count: usize,
-    /// All bits of them.
-    pub(super) mask: u64,
+    /// In lower case, zero behind their end.
+    pub(super) lower: u64,
+    /// Not zero in each byte that is a capital.
+    pub(super) capitals: u64,
 }
 
-/// The lowercase letters at the start of eight bytes.
+/// The letters of ASCII at the start of eight bytes.
+#[inline]
 pub(super) fn letters(eight: u64) -> Letters {
-    let others = between(eight, b'a', b'z') ^ HIGH;
-    let end = (others & others.wrapping_neg()) >> 7;
-    Letters { count: (others.trailing_zeros() / 8) as usize, mask: end.wrapping_sub(1) }
+    // Of all signs, only capitals become small letters by this bit.
+    let case = all(b'a' - b'A');
+    let lower = eight | case;
+    let others = between(lower, b'a', b'z') ^ HIGH;
+    let mask = ((others & others.wrapping_neg()) >> 7).wrapping_sub(1);
+    let count = (others.trailing_zeros() / 8) as usize;
+    Letters { count, lower: lower & mask, capitals: !eight & case & mask }
 }
 
 /// How many lowercase letters and digits of ASCII a text starts with.
+#[inline]
 pub(super) fn small(bytes: &[u8]) -> usize {
     run(bytes, |eight| between(eight, b'a', b'z') | between(eight, b'0', b'9'))
 }
@@ -49,6 +79,7 @@ pub(super) fn until(bytes: &[u8], one: u8, other: u8) -> usize {
 }
 
 /// How many bytes a text starts with that belong to a class. `class` sets the highest bit of each byte that does.
+#[inline]
 fn run(bytes: &[u8], class: impl Fn(u64) -> u64) -> usize {
     let mut count = 0;
     while let Some(eight) = bytes.get(count..).and_then(<[u8]>::first_chunk) {
@@ -58,9 +89,9 @@ fn run(bytes: &[u8], class: impl Fn(u64) -> u64) -> usize {
         }
         count += 8;
     }
-    let rest = bytes.get(count..).unwrap_or_default();
-    let others = class(first(rest).0) ^ HIGH;
-    count + rest.len().min((others.trailing_zeros() / 8) as usize)
+    let rest = bytes.len() - count;
+    let others = class(last(bytes, rest)) ^ HIGH;
+    count + rest.min((others.trailing_zeros() / 8) as usize)
 }
 
 #[cfg(test)]
@@ -83,8 +114,11 @@ mod tests {
                     assert_eq!(until(text, b'"', b'\n'), found);
                     let eight = first(text).0.to_le_bytes();
                     let found = letters(u64::from_le_bytes(eight));
-                    assert_eq!(found.count, eight.iter().take_while(|byte| byte.is_ascii_lowercase()).count());
-                    assert_eq!(found.mask, (1_u128 << (8 * found.count)).wrapping_sub(1) as u64);
+                    let count = eight.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+                    let word = eight[..count].to_ascii_lowercase();
+                    assert_eq!((found.count, found.lower), (count, first(&word).0));
+                    let capitals = found.capitals.to_le_bytes().map(|byte| byte != 0);
+                    assert_eq!(capitals, std::array::from_fn(|at| at < count && eight[at].is_ascii_uppercase()));
                 }
             }
         }

@@ -141,11 +141,18 @@ impl<'a> Reader<'a> {
         self.at = end;
     }
 
+    /// Adds a mark of one byte and moves past it and the space behind it.
+    fn joint(&mut self, kind: Kind) {
+        self.mark(kind, 1);
+        self.at += usize::from(self.text.as_bytes().get(self.at) == Some(&b' '));
+    }
+
     fn mention(&mut self, end: usize) {
         self.push(&self.text[self.at..end], end, Kind::Mention);
         self.at = end;
     }
 
+    #[inline]
     fn step(&mut self) {
         let first = self.text.as_bytes().get(self.at).copied().unwrap_or(0);
         if self.line_start && !first.is_ascii_alphabetic() && self.line_opening() {
@@ -156,7 +163,9 @@ impl<'a> Reader<'a> {
         match first {
             b' ' => return self.at += 1,
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => return self.word(),
-            b',' => return self.mark(Kind::Comma, 1),
+            b',' => return self.joint(Kind::Comma),
+            b':' => return self.joint(Kind::Colon),
+            b'{' | b'}' | b'*' | b'_' | b'/' | b'$' => return self.at += 1,
             b'"' => return self.quoted('"', '"'),
             b'\n' | b'\r' => {
                 self.mark(Kind::End { question: false }, 1);
@@ -177,7 +186,6 @@ impl<'a> Reader<'a> {
                 self.quoted('\'', '\'');
             }
             '[' => self.link(),
-            ':' => self.mark(Kind::Colon, 1),
             '?' => self.mark(Kind::End { question: true }, 1),
             '!' | ';' => self.mark(Kind::End { question: false }, 1),
             '|' => {
@@ -313,9 +321,14 @@ impl<'a> Reader<'a> {
 
     /// A run of letters and figures with what joins them.
     fn word(&mut self) {
-        if self.plain_word() || self.plain_number() {
-            return;
+        if !self.plain_word() && !self.plain_number() {
+            self.joined_word();
         }
+    }
+
+    /// The same for what may be joined.
+    #[inline(never)]
+    fn joined_word(&mut self) {
         let start = self.at;
         let rest = self.rest();
         if rest.starts_with("http://") || rest.starts_with("https://") || rest.starts_with("www.") {
@@ -356,21 +369,18 @@ impl<'a> Reader<'a> {
 
     /// Adds the word that starts here if it is a run of letters of ASCII, only the first of them a capital or none, and
     /// nothing joins it to more: neither a contraction nor an address.
+    #[inline]
     fn plain_word(&mut self) -> bool {
         let start = self.at;
-        let (written, lower) = (&self.text.as_bytes()[start..], &self.lower.as_bytes()[start..]);
-        let ((mut head, mut tail), (first, second)) = (scan::first(lower), scan::first(written));
-        let in_head = scan::letters(head);
-        let mut length = in_head.count;
-        let mut capitals = (head ^ first) & in_head.mask & !0xff;
-        head &= in_head.mask;
-        if length < 8 {
-            tail = 0;
-        } else {
-            let in_tail = scan::letters(tail);
-            length += in_tail.count;
-            capitals |= (tail ^ second) & in_tail.mask;
-            tail &= in_tail.mask;
+        let written = &self.text.as_bytes()[start..];
+        let (first, second) = scan::first(written);
+        let head = scan::letters(first);
+        let (mut length, mut capitals, mut tail) = (head.count, head.capitals & !0xff, 0);
+        if length == 8 {
+            let more = scan::letters(second);
+            length += more.count;
+            capitals |= more.capitals;
+            tail = more.lower;
         }
         if length == 0 || length == 16 || capitals != 0 || !ends_word(&written[length..]) {
             return false;
@@ -381,7 +391,7 @@ impl<'a> Reader<'a> {
         if text == "cannot" || (matches!(sign, Some(b':' | b'.')) && matches!(text, "http" | "https" | "www")) {
             return false;
         }
-        let known = self.lexicon.known(Key::new(head, tail, length), text);
+        let known = self.lexicon.known(Key::new(head.lower, tail, length), text);
         let kind = Kind::Word(known.class);
         self.out.push(Token { text: text.into(), span: start..end, kind, is_plain: true, known });
         self.at = end + usize::from(sign == Some(&b' '));

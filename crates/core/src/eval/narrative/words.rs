@@ -94,7 +94,12 @@ impl Verbs {
         known(word).form.or_else(|| self.own(word))
     }
 
-    /// The same for the author's own verbs alone.
+    /// Whether the author has verbs of their own.
+    pub(super) fn has_own(&self) -> bool {
+        !self.own.is_empty()
+    }
+
+    /// The verb and form of a lower-case word if it is one of these.
     pub(super) fn own(&self, word: &str) -> Option<(&str, Form)> {
         self.own.get(word).map(|(verb, form)| (verb.as_str(), *form))
     }
@@ -256,14 +261,18 @@ pub(super) fn each_written(text: &str) -> impl Iterator<Item = &str> + Clone {
     let mut rest = text;
     std::iter::from_fn(move || {
         let signs = rest.bytes().take_while(|byte| byte.is_ascii() && !byte.is_ascii_alphanumeric()).count();
-        let from = rest[signs..].trim_start_matches(|c: char| !c.is_alphanumeric());
+        rest = &rest[signs..];
+        if !rest.bytes().next().is_some_and(|byte| byte.is_ascii()) {
+            rest = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
+        }
         let word;
-        (word, rest) = from.split_at(word_end(from));
+        (word, rest) = rest.split_at(word_end(rest));
         (!word.is_empty()).then_some(word)
     })
 }
 
 /// Where the word ends that a text starts with.
+#[inline]
 fn word_end(text: &str) -> usize {
     // A capital or none, and small letters, as most words are.
     let bytes = text.as_bytes();
@@ -272,6 +281,12 @@ fn word_end(text: &str) -> usize {
     if small > 0 && bytes.get(capital + small).is_none_or(u8::is_ascii) {
         return capital + small;
     }
+    odd_word_end(text)
+}
+
+/// The same for any letters.
+#[inline(never)]
+fn odd_word_end(text: &str) -> usize {
     let mut letters = text.char_indices().peekable();
     let mut before: Option<char> = None;
     while let Some((at, c)) = letters.next() {
