@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use super::index::Index;
@@ -118,21 +118,30 @@ fn needed<'a>(tool: &'a Tool<'_>) -> impl Iterator<Item = &'a Word<'a>> {
 /// Most tools whose words are each searched for in a message before its tokens are.
 const FEW: usize = 8;
 
-/// Roots of words that do not begin like them.
-static UNLIKE: LazyLock<BTreeSet<Cow<'_, str>>> = LazyLock::new(|| {
-    let irregular = words::IRREGULAR.iter().map(|(base, _, _)| *base);
-    let plurals = words::PLURALS.iter().map(|(_, noun)| *noun);
-    irregular.chain(plurals).chain(HELPERS).map(words::root).collect()
+/// Words that do not begin like their root, by root. A helper of a contraction is not written at all.
+static UNLIKE: LazyLock<BTreeMap<Cow<'_, str>, Vec<&str>>> = LazyLock::new(|| {
+    let irregular = words::IRREGULAR.iter().flat_map(|(base, past, participle)| [(*base, *past), (*base, *participle)]);
+    let plurals = words::PLURALS.iter().map(|(plural, noun)| (*noun, *plural));
+    let mut unlike: BTreeMap<_, Vec<&str>> = BTreeMap::new();
+    for (word, other) in irregular.chain(plurals) {
+        unlike.entry(words::regular_root(word)).or_default().push(other);
+    }
+    for helper in HELPERS {
+        unlike.entry(words::root(helper)).or_default().push("");
+    }
+    unlike
 });
 
 /// Whether a message may have a word with this root. A search for a few letters is much cheaper than to read all words.
 fn may_occur(root: &str, lower: &str) -> bool {
-    // The last letter may differ: "replies" has the root "reply".
-    let beginning = root.len().checked_sub(1).filter(|end| *end >= 3).and_then(|end| root.get(..end));
-    let Some(beginning) = beginning.filter(|_| !UNLIKE.contains(root)) else { return true };
+    // "replies" has the root "reply".
+    let beginning = root.strip_suffix('y').unwrap_or(root);
+    if beginning.len() < 3 || !beginning.is_ascii() || lower.contains(beginning) {
+        return true;
+    }
     // These two are the only signs that are not ASCII and become so in lower case.
     let has_odd = || !lower.is_ascii() && (lower.contains('\u{130}') || lower.contains('\u{212a}'));
-    lower.contains(beginning) || !beginning.is_ascii() || has_odd()
+    UNLIKE.get(root).is_some_and(|words| words.iter().any(|word| lower.contains(word))) || has_odd()
 }
 
 #[cfg(test)]
@@ -158,7 +167,7 @@ mod tests {
         for helper in HELPERS {
             assert!(may_occur(&words::root(helper), ""), "{helper}");
         }
-        assert!(!may_occur("weather", "whether"));
+        assert!(!may_occur("weather", "whether") && !may_occur("send", "see"));
         assert!(may_occur("weather", "WEATHER".to_ascii_lowercase().as_str()));
         assert!(may_occur("tokyo", "to\u{212a}yo"));
     }
