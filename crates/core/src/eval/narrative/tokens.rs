@@ -274,7 +274,7 @@ impl<'a> Reader<'a> {
     fn quoted(&mut self, open: char, close: char) {
         let start = self.at + open.len_utf8();
         let single = close == '\'' || close == '’';
-        if let (Ok(close), false) = (u8::try_from(close), single) {
+        if let Some(close) = u8::try_from(close).ok().filter(|close| close.is_ascii() && !single) {
             // The common signs, in one pass over what they quote.
             let rest = &self.text.as_bytes()[start..];
             let length = scan::until(&rest[..rest.len().min(REACH)], close, b'\n');
@@ -517,6 +517,7 @@ mod tests {
             ("Issue created ✅ Email sent", "issue created | email sent ."),
             ("flight HAT052 and GitHub", "flight <HAT052> and <GitHub> ."),
             ("an unclosed \" and ` here", "an unclosed and here ."),
+            ("the «né ♻» and «no", "the <«né ♻»> and no ."),
         ] {
             assert_eq!(show(text), expected, "{text}");
         }
