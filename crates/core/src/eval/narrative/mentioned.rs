@@ -19,10 +19,10 @@ impl Beginnings {
     fn of_irregular() -> Self {
         static IRREGULAR: LazyLock<[u32; 32]> = LazyLock::new(|| {
             let mut beginnings = Beginnings([0; 32]);
-            words::IRREGULAR.iter().for_each(|(_, past, participle)| {
+            for (_, past, participle) in words::IRREGULAR {
                 beginnings.add(past);
                 beginnings.add(participle);
-            });
+            }
             beginnings.0
         });
         Self(*IRREGULAR)
@@ -87,11 +87,8 @@ impl<'a> MentionedWords<'a> {
                 break;
             }
             match token.kind {
-                Kind::Word(_) if token.is_plain => {
-                    if beginnings.may_have(&token.text) {
-                        hear_word(&token.text, token.known);
-                    }
-                }
+                Kind::Word(_) if token.is_plain && !beginnings.may_have(&token.text) => {}
+                Kind::Word(_) if token.is_plain => hear_word(&token.text, token.known),
                 Kind::Word(_) | Kind::Number | Kind::Mention => {
                     let words = words::each_written(&token.text).filter(|word| beginnings.may_have(word));
                     words.map(words::lower).for_each(|word| hear_word(&word, known(&word)));

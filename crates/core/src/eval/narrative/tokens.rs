@@ -161,11 +161,11 @@ impl<'a> Reader<'a> {
         self.line_start = false;
         // Most of a message is letters with spaces between them.
         match first {
-            b' ' => return self.at += 1,
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => return self.word(),
             b',' => return self.joint(Kind::Comma),
             b':' => return self.joint(Kind::Colon),
-            b'{' | b'}' | b'*' | b'_' | b'/' | b'$' => return self.at += 1,
+            // Emphasis and other small signs are invisible, below there are more of them.
+            b' ' | b'{' | b'}' | b'*' | b'_' | b'/' | b'$' => return self.at += 1,
             b'"' => return self.quoted('"', '"'),
             b'\n' | b'\r' => {
                 self.mark(Kind::End { question: false }, 1);
