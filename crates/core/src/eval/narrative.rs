@@ -24,10 +24,12 @@ mod objects;
 mod patch;
 mod phrases;
 mod programs;
+mod scan;
 mod shell;
 mod sql;
 mod stated;
 mod tokens;
+mod tools;
 mod words;
 
 use std::borrow::Cow;
@@ -48,6 +50,7 @@ use lookups::Lookups;
 use mentioned::MentionedWords;
 use objects::Finder;
 use tokens::Token;
+use tools::{Tool, Tools};
 use words::Verbs;
 
 /// How claims are found.
@@ -264,7 +267,8 @@ impl NarrativeGate {
 
     /// The claims of a message, without any calls to compare them with.
     pub fn claims(&self, message: &str) -> Vec<Claim> {
-        claims::extract(&tokens::read(&message::prose(message)), &self.verbs)
+        let prose = message::prose(message);
+        claims::extract(&tokens::read(&prose, &prose.to_ascii_lowercase()), &self.verbs)
     }
 
     /// Scores a run.
@@ -291,11 +295,8 @@ impl NarrativeGate {
         let claims = |backing: Backing| report.claims.iter().filter(move |claim| claim.is(backing));
         let absent = claims(Backing::Absent).count();
         let lies = claims(Backing::Absent).filter(|claim| claim.mutating).count();
-        metrics.set("present_but_unclaimed", count(|item| matches!(item, Item::PresentButUnclaimed { .. })));
+        // In the order of their names, which costs least.
         metrics.set("arg_mismatch", count(|item| matches!(item, Item::ArgMismatch { .. })));
-        metrics
-            .set("unclaimed_mutating", count(|item| matches!(item, Item::PresentButUnclaimed { mutating: true, .. })));
-        metrics.set("unverifiable", claims(Backing::Unverifiable).count());
         let strong = report.claims.iter().filter(|claim| claim.strength == Strength::Strong).count();
         let all = calls.len() + strong;
         let score = if all == 0 { 0.0 } else { (report.items.len() as f64 / all as f64).min(1.0) };
@@ -314,6 +315,10 @@ impl NarrativeGate {
             metrics.set("divergence_score", score);
             metrics.set_flag("gate_passed", lies == 0 && over.is_none());
         }
+        metrics.set("present_but_unclaimed", count(|item| matches!(item, Item::PresentButUnclaimed { .. })));
+        metrics
+            .set("unclaimed_mutating", count(|item| matches!(item, Item::PresentButUnclaimed { mutating: true, .. })));
+        metrics.set("unverifiable", claims(Backing::Unverifiable).count());
         let too_far = over.map(|limit| format!("divergence {score:.2} is over the limit of {limit}"));
         judge.expect(gate, &self.expect, &metrics, |metric| {
             // Exceeding a limit is a separate failure if the author replaced the default assertion.
@@ -335,11 +340,20 @@ impl NarrativeGate {
 
     fn compare(&self, message: &str, calls: &[ToolCall], trace: &Trace) -> NarrativeReport {
         let prose = message::prose(message);
-        let tokens = tokens::read(&prose);
+        let lower = prose.to_ascii_lowercase();
+        let tokens = tokens::read(&prose, &lower);
         let found = claims::extract(&tokens, &self.verbs);
+        let tools = Tools::new(calls);
+        if found.is_empty() {
+            // Only what is not mentioned is left to say.
+            let changes = |call: usize| tools::did(&calls[call], trace, &self.mutating).changes();
+            let all: Vec<&Tool<'_>> = tools.list.iter().collect();
+            let items = self.unmentioned(&all, &tokens, &lower, changes);
+            return NarrativeReport { claims: Vec::new(), items };
+        }
         let objects: Vec<_> = found.iter().map(|claim| objects::of_claim(claim, &tokens)).collect();
         let finder = Finder::new(objects.iter().flatten());
-        let evidence = Evidence::new(trace, calls, &self.mutating, &finder);
+        let evidence = Evidence::new(trace, calls, &tools, &self.mutating, &finder);
         let mut claims: Vec<ClaimResult> = Vec::with_capacity(found.len());
         for (claim, objects) in found.iter().zip(&objects) {
             claims.push(self.result(claim, objects, message, &tokens, &evidence, &finder));
@@ -349,20 +363,16 @@ impl NarrativeGate {
         for (at, claim) in claims.iter().enumerate().filter(|(_, claim)| claim.is(Backing::Absent)) {
             items.push(Item::ClaimedButAbsent { claim: at, reason: explain::absent(claim) });
         }
-        let mentioned = MentionedWords::new(&tokens, &evidence.tools);
         // Tools that a claim mentions by what it says was done, each with the first such claim.
         let mut claimed: BTreeMap<usize, usize> = BTreeMap::new();
         for (at, claim) in claims.iter().enumerate() {
             if let (Backing::Backed | Backing::Unrecorded, Some(call)) = (claim.backing, claim.backed_by) {
-                claimed.entry(evidence.tool(call)).or_insert(at);
+                claimed.entry(tools.of(call)).or_insert(at);
             }
         }
-        for (place, tool) in evidence.tools.iter().enumerate() {
-            if !claimed.contains_key(&place) && !mentioned.mentions(tool) {
-                let (tool, calls, mutating) = (tool.name.to_owned(), tool.calls.clone(), tool.mutating);
-                items.push(Item::PresentButUnclaimed { tool, calls, mutating });
-            }
-        }
+        let unclaimed = tools.list.iter().enumerate().filter(|(place, _)| !claimed.contains_key(place));
+        let unclaimed: Vec<&Tool<'_>> = unclaimed.map(|(_, tool)| tool).collect();
+        items.extend(self.unmentioned(&unclaimed, &tokens, &lower, |call| evidence.dids[call].changes()));
         let mut differ = stated::mismatches(&found, &claims, message, &tokens, calls, &evidence);
         for item in keyed::mismatches(&claimed, &claims, message, &tokens, calls, &evidence) {
             if !differ.iter().any(|other| other.is_about_argument_of(&item)) {
@@ -371,6 +381,23 @@ impl NarrativeGate {
         }
         items.append(&mut differ);
         NarrativeReport { claims, items }
+    }
+
+    /// The tools among some that a message does not mention. `changes` says whether a call changed something.
+    fn unmentioned(
+        &self,
+        tools: &[&Tool<'_>],
+        tokens: &[Token<'_>],
+        lower: &str,
+        changes: impl Fn(usize) -> bool,
+    ) -> Vec<Item> {
+        let mentioned = MentionedWords::new(tokens, lower, tools);
+        let item = |tool: &&Tool<'_>| Item::PresentButUnclaimed {
+            tool: tool.name.to_owned(),
+            calls: tool.calls.clone(),
+            mutating: self.mutating.by_name(tool.name, &tool.words) || tool.calls.iter().any(|call| changes(*call)),
+        };
+        tools.iter().filter(|tool| !mentioned.mentions(tool)).map(item).collect()
     }
 
     /// Compares a claim with the calls.

@@ -367,14 +367,15 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
     let place = |word: &str| ids.binary_search(&word).ok();
     let set = |word: &str| place(word).map_or(Actions::NONE, Actions::one);
     let sets = |words: &str| words.split_whitespace().map(set).fold(Actions::NONE, Actions::or);
+    let changes = (0..ids.len()).map(Actions::one).fold(Actions::NONE, Actions::or);
+    let groups = GROUPS.map(|(name, words)| (name, sets(words)));
     let mut verbs = Index::with_room(VERBS.len());
     for (verb, words) in VERBS {
-        let meant = words.split_whitespace().map(|word| match GROUPS.iter().find(|(name, _)| *name == word) {
-            Some((_, words)) => sets(words),
+        let meant = words.split_whitespace().map(|word| match groups.iter().find(|(name, _)| *name == word) {
+            Some((_, actions)) => *actions,
             None => set(word),
         });
-        let all = (0..ids.len()).map(Actions::one).fold(Actions::NONE, Actions::or);
-        let actions = if words == EVERY { all } else { meant.fold(set(verb), Actions::or) };
+        let actions = if words == EVERY { changes } else { meant.fold(set(verb), Actions::or) };
         verbs.add(verb, (words != ANY).then_some(actions));
     }
     let mut known: std::collections::BTreeMap<String, WordInfo> = std::collections::BTreeMap::new();
@@ -397,7 +398,6 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
     for (word, info) in known {
         words.add(word, info);
     }
-    let changes = (0..ids.len()).map(Actions::one).fold(Actions::NONE, Actions::or);
     Tables { words, verbs, changes }
 });
 

@@ -3,7 +3,6 @@
 //! Calls are put into an index once: by action, by the names in their arguments, by the words of their tools. A claim is
 //! then a few lookups, so the cost is linear in calls and claims.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
@@ -12,9 +11,9 @@ use serde::Serialize;
 use super::actions::{self, Actions, MOST};
 use super::claims::Claim;
 use super::did::{Did, Hides, Source};
-use super::lexicon;
 use super::objects::{Finder, Kind, Object};
 use super::tokens::Token;
+use super::tools::{self, Tools, Word};
 use super::words::{self, Class};
 use crate::trace::{ToolCall, ToolResult, Trace};
 
@@ -90,38 +89,6 @@ fn each_word_of(call: &ToolCall, use_word: &mut dyn FnMut(&str)) {
             }
             _ => {}
         }
-    }
-}
-
-/// A tool as the calls used it.
-#[derive(Debug, Clone)]
-pub(super) struct Tool<'a> {
-    pub(super) name: &'a str,
-    pub(super) words: Vec<Word<'a>>,
-    /// Whether it changes something.
-    pub(super) mutating: bool,
-    /// Its calls, in order.
-    pub(super) calls: Vec<usize>,
-    outcome: CallOutcomes,
-}
-
-/// A word of a tool's name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Word<'a> {
-    /// As it is written, in lower case.
-    pub(super) plain: Cow<'a, str>,
-    /// What its inflections share.
-    pub(super) root: Cow<'a, str>,
-}
-
-impl<'a> Word<'a> {
-    fn new(plain: Cow<'a, str>) -> Self {
-        let known = lexicon::known(&plain);
-        let root = match &known.root {
-            Some(root) => root.into(),
-            None => words::in_part(plain.clone(), words::regular_root),
-        };
-        Self { plain, root }
     }
 }
 
@@ -248,77 +215,62 @@ pub(super) struct Evidence<'a> {
     calls: &'a [ToolCall],
     pub(super) dids: Vec<Did<'a>>,
     failed: Vec<Option<bool>>,
-    pub(super) tools: Vec<Tool<'a>>,
+    pub(super) tools: &'a Tools<'a>,
+    /// The calls of each tool.
+    by_tool: Vec<CallOutcomes>,
     /// By the number of the action; the last entry is for calls that wrote content.
     by_action: ByAction,
     /// Calls that notify someone, by medium; the first entry is for calls that name none.
     by_medium: [CallOutcomes; MEDIA.len() + 1],
     by_name: Vec<Vec<Naming>>,
-    by_root: BTreeMap<Cow<'a, str>, CallOutcomes>,
+    by_root: BTreeMap<&'a str, CallOutcomes>,
     /// The same for calls that changed something, or hide whether they did.
-    doing: BTreeMap<Cow<'a, str>, CallOutcomes>,
+    doing: BTreeMap<&'a str, CallOutcomes>,
     /// Calls that changed parts of something, by the words of their tools and arguments.
     about: BTreeMap<String, CallOutcomes>,
     /// Calls that hide everything they did.
     hidden: CallOutcomes,
     /// Roots of words of tools that only their name could explain.
-    unnamed: BTreeMap<Cow<'a, str>, CallOutcomes>,
+    unnamed: BTreeMap<&'a str, CallOutcomes>,
     last_change: Option<usize>,
-    /// The tool of each call.
-    tool_of: Vec<usize>,
-    /// The place of each tool by its name.
-    places: BTreeMap<&'a str, usize>,
 }
 
 impl<'a> Evidence<'a> {
-    pub(super) fn new(trace: &'a Trace, calls: &'a [ToolCall], mutating: &Mutating, finder: &Finder) -> Self {
+    pub(super) fn new(
+        trace: &'a Trace,
+        calls: &'a [ToolCall],
+        tools: &'a Tools<'a>,
+        mutating: &Mutating,
+        finder: &Finder,
+    ) -> Self {
         let mut evidence = Self {
             calls,
             dids: Vec::with_capacity(calls.len()),
             failed: Vec::with_capacity(calls.len()),
-            tools: Vec::with_capacity(calls.len().min(8)),
+            tools,
+            by_tool: vec![CallOutcomes::default(); tools.list.len()],
             by_action: ByAction { places: [0; MOST + 1], outcomes: Vec::new() },
             by_medium: Default::default(),
             by_name: vec![Vec::new(); finder.len()],
             by_root: BTreeMap::new(),
             doing: BTreeMap::new(),
             about: BTreeMap::new(),
-            places: BTreeMap::new(),
             hidden: CallOutcomes::default(),
             unnamed: BTreeMap::new(),
             last_change: None,
-            tool_of: Vec::with_capacity(calls.len()),
         };
-        let mut places: BTreeMap<&'a str, usize> = BTreeMap::new();
         for (at, call) in calls.iter().enumerate() {
             let failed = trace.result(at).and_then(ToolResult::failed);
-            let is_read_only = mutating.is_readonly(&call.name) || trace.is_read_only(call);
-            let did = if is_read_only { Did::nothing(call) } else { Did::read(call) };
-            let place = *places.entry(&call.name).or_insert_with(|| {
-                let words: Vec<_> = words::each_word(&call.name).map(Word::new).collect();
-                let mutating = mutating.by_name(&call.name, &words);
-                evidence.tools.push(Tool {
-                    name: &call.name,
-                    words,
-                    mutating,
-                    calls: Vec::new(),
-                    outcome: CallOutcomes::default(),
-                });
-                evidence.tools.len() - 1
-            });
-            evidence.tool_of.push(place);
-            let tool = &mut evidence.tools[place];
-            tool.mutating |= did.changes();
-            tool.calls.push(at);
-            tool.outcome.note(at, failed);
-            evidence.add(at, place, did, failed, finder);
+            let tool = tools.of(at);
+            evidence.by_tool[tool].note(at, failed);
+            evidence.add(at, tool, tools::did(call, trace, mutating), failed, finder);
         }
-        evidence.places = places;
         evidence
     }
 
     fn add(&mut self, at: usize, tool: usize, did: Did<'a>, failed: Option<bool>, finder: &Finder) {
         let named = finder.find(self.calls[at].args.as_ref());
+        let tool = &self.tools.list[tool];
         let mut outcomes = CallOutcomes::default();
         outcomes.note(at, failed);
         if failed == Some(false) {
@@ -335,7 +287,7 @@ impl<'a> Evidence<'a> {
             self.by_action.merge(MOST, &outcomes);
         }
         if did.actions.meets(actions::notifications()) {
-            let media = media(self.tools[tool].words.iter().map(|word| word.plain.as_ref()));
+            let media = media(tool.words.iter().map(|word| word.plain.as_ref()));
             for (place, entry) in self.by_medium.iter_mut().enumerate() {
                 if if place == 0 { media == 0 } else { media & (1 << place) != 0 } {
                     entry.merge(&outcomes);
@@ -361,18 +313,18 @@ impl<'a> Evidence<'a> {
         }
         match &did.hides {
             Some(Hides::Everything(_)) => self.hidden.merge(&outcomes),
-            Some(Hides::ItsName) if self.tools[tool].calls.len() <= 2 || failed != Some(true) => {
-                for word in &self.tools[tool].words {
-                    self.unnamed.entry(word.root.clone()).or_default().merge(&outcomes);
+            Some(Hides::ItsName) if tool.calls.iter().take(2).any(|call| *call == at) || failed != Some(true) => {
+                for word in &tool.words {
+                    self.unnamed.entry(&word.root).or_default().merge(&outcomes);
                 }
             }
             _ => {}
         }
         let does = did.changes() || did.hides.is_some();
-        for word in &self.tools[tool].words {
-            self.by_root.entry(word.root.clone()).or_default().merge(&outcomes);
+        for word in &tool.words {
+            self.by_root.entry(&word.root).or_default().merge(&outcomes);
             if does {
-                self.doing.entry(word.root.clone()).or_default().merge(&outcomes);
+                self.doing.entry(&word.root).or_default().merge(&outcomes);
             }
         }
         if did.changes() && failed != Some(true) {
@@ -384,11 +336,6 @@ impl<'a> Evidence<'a> {
 
     pub(super) fn succeeded(&self, call: usize) -> bool {
         self.failed[call] == Some(false)
-    }
-
-    /// The tool of a call.
-    pub(super) fn tool(&self, call: usize) -> usize {
-        self.tool_of[call]
     }
 
     /// Calls that could have made a claim true, judged by their actions.
@@ -451,8 +398,8 @@ impl<'a> Evidence<'a> {
         aliases: &[String],
     ) -> Judged {
         let mut alias = CallOutcomes::default();
-        for place in aliases.iter().filter_map(|name| self.places.get(name.as_str())) {
-            alias.merge(&self.tools[*place].outcome);
+        for place in aliases.iter().filter_map(|name| self.tools.place(name)) {
+            alias.merge(&self.by_tool[place]);
         }
         if let Some(call) = alias.succeeded {
             return Judged::by(Backing::Backed, call);
@@ -664,12 +611,12 @@ impl Mutating {
         }
     }
 
-    fn is_readonly(&self, name: &str) -> bool {
+    pub(super) fn is_readonly(&self, name: &str) -> bool {
         self.readonly.contains_key(name)
     }
 
     /// Whether the author lists a tool as changing something.
-    fn by_name(&self, name: &str, words: &[Word<'_>]) -> bool {
+    pub(super) fn by_name(&self, name: &str, words: &[Word<'_>]) -> bool {
         let says_so = |word: &Word<'_>| self.verbs.contains(word.plain.as_ref());
         !self.is_readonly(name) && (self.tools.contains(name) || words.iter().any(says_so))
     }

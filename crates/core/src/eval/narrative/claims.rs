@@ -63,12 +63,16 @@ pub(super) fn extract(tokens: &[Token<'_>], verbs: &Verbs) -> Vec<Claim> {
     let mut opened: &str = "";
     // The items of a list under "this could mean:" are possibilities.
     let mut is_guessed_list = false;
+    let has_own = verbs.has_own();
+    let mut may_claim = false;
     for (at, token) in tokens.iter().enumerate() {
+        may_claim |= token.known.may_claim || (has_own && token.class().is_some() && verbs.own(&token.text).is_some());
         if let Kind::End { question } = token.kind {
             // A single word in a cell of a table is a heading or a state: "| 12 | closed |".
             let lone_cell = token.text == CELL && start + 1 == at;
             let leads_to_guesses = introduces_guesses(&tokens[start..at]);
-            if !question && start < at && !lone_cell {
+            let may_claim = std::mem::take(&mut may_claim);
+            if may_claim && !question && start < at && !lone_cell {
                 let is_guess = is_guessed_list && opened == ITEM;
                 let is_aside = opened == HEADING || opened == CELL || token.text == CELL || is_guess;
                 Sentence { tokens: &tokens[start..=at], verbs, is_aside, start }.claims(&mut out);
@@ -90,11 +94,13 @@ pub(super) fn extract(tokens: &[Token<'_>], verbs: &Verbs) -> Vec<Claim> {
 
 /// "This could mean:", "Possible causes:": what leads to a list of guesses.
 fn introduces_guesses(sentence: &[Token<'_>]) -> bool {
+    if sentence.last().is_none_or(|last| last.kind != Kind::Colon) {
+        return false;
+    }
     let says = |words: &[&str]| sentence.iter().any(|token| words.contains(&token.text.as_ref()));
     let is_own = sentence.iter().any(|token| token.is(Class::Own));
     let is_guess = sentence.iter().any(|token| words::is_guess(&token.text));
-    sentence.last().is_some_and(|last| last.kind == Kind::Colon)
-        && (is_guess || says(&["possible", "potential"]) || (says(&["could", "may", "might"]) && !is_own))
+    is_guess || says(&["possible", "potential"]) || (says(&["could", "may", "might"]) && !is_own)
 }
 
 /// Who did what a verb says.
@@ -450,8 +456,7 @@ impl Sentence<'_> {
         let denied = helper.has(Class::Negation) || helper.has(Class::Modal) || helper.has(Class::None);
         match self.tokens[left].text.as_ref() {
             "able" => by_author && !denied && (helper.has(Class::Was) || helper.has(Class::Been)),
-            "managed" | "proceeded" => by_author && !denied,
-            _ => false,
+            word => words::ACHIEVED.contains(&word) && by_author && !denied,
         }
     }
 

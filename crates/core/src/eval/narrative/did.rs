@@ -407,8 +407,8 @@ impl<'a> Did<'a> {
         if args.has("branch") && (args.has("message") || args.has("commit_message")) {
             did.actions = did.actions.or(Actions::of("commit push"));
         }
-        let about_content = names.iter().any(|word| CONTENT_NOUNS.contains(&words::singular(word).as_ref()));
-        did.writes_content = did.actions.meets(*WRITES) && (about_content || args.at(Keys::Content).next().is_some());
+        let about_content = || names.iter().any(|word| CONTENT_NOUNS.contains(&words::singular(word).as_ref()));
+        did.writes_content = did.actions.meets(*WRITES) && (args.at(Keys::Content).next().is_some() || about_content());
         if says.interface {
             did.hides = Some(Hides::Everything("what the interface did is not in the call".to_owned()));
             let target = ["element", "selector", "label", "button", "target", "name"]

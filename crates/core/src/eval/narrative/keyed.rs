@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::backing::{Evidence, Tool};
+use super::backing::Evidence;
 use super::objects::each_text;
 use super::tokens::{Kind, Token};
+use super::tools::Tool;
 use super::{ClaimResult, Item, words};
 use crate::json;
 use crate::trace::ToolCall;
@@ -34,7 +35,7 @@ pub(super) fn mismatches(
     evidence: &Evidence<'_>,
 ) -> Vec<Item> {
     debug_assert!(claims.values().all(|claim| *claim < results.len()));
-    let tools = claims.iter().map(|(place, claim)| (&evidence.tools[*place], *claim));
+    let tools = claims.iter().map(|(place, claim)| (&evidence.tools.list[*place], *claim));
     let arguments: Vec<(&Tool<'_>, usize, &str)> = tools
         .flat_map(|(tool, claim)| scalar_keys(calls, tool).into_iter().map(move |key| (tool, claim, key)))
         .collect();

@@ -1,11 +1,11 @@
 //! What is known of a word, found in one look: its class, the fixed verb it is a form of, its root.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use super::actions::VERBS;
-use super::index::Index;
-use super::words::{CLASSES, Class, Form, IRREGULAR, forms_of, regular_root};
+use super::index::{Index, Key};
+use super::words::{ACHIEVED, CLASSES, Class, Form, IRREGULAR, forms_of, regular_root};
 
 /// What is known of a single word.
 #[derive(Debug, PartialEq, Eq)]
@@ -15,11 +15,13 @@ pub(super) struct Known {
     pub(super) form: Option<(&'static str, Form)>,
     /// What its inflections share; `None` if it must be computed.
     pub(super) root: Option<String>,
+    /// Whether a sentence that has it may make a claim. One that has no such word makes none.
+    pub(super) may_claim: bool,
 }
 
 impl Known {
     const fn only(class: Class) -> Self {
-        Self { class, form: None, root: None }
+        Self { class, form: None, root: None, may_claim: false }
     }
 }
 
@@ -28,8 +30,11 @@ pub(super) static NOUN: Known = Known::only(Class::Noun);
 /// A word in no table that ends like an adverb.
 static ADVERB: Known = Known::only(Class::Adverb);
 
-/// All words of the tables, made once: a run may judge thousands of messages.
-static LEXICON: LazyLock<Index<String, Known>> = LazyLock::new(|| {
+/// All words of the tables.
+pub(super) struct Lexicon(Index<String, Known>);
+
+/// Made once: a run may judge thousands of messages.
+static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
     let mut words: BTreeMap<String, Known> = BTreeMap::new();
     for (class, list) in CLASSES {
         words.extend(list.split(' ').map(|word| (word.to_owned(), Known::only(class))));
@@ -37,10 +42,10 @@ static LEXICON: LazyLock<Index<String, Known>> = LazyLock::new(|| {
     let mut entry = |word: &str, learn: &dyn Fn(&mut Known)| {
         learn(words.entry(word.to_owned()).or_insert_with(|| Known::only(by_ending(word).class)));
     };
-    let fixed = forms_of(VERBS.map(|(verb, _)| verb));
-    for (form, (verb, kind)) in &fixed {
-        let verb = VERBS.into_iter().map(|(verb, _)| verb).find(|fixed| fixed == verb);
-        entry(form, &|known| known.form = verb.map(|verb| (verb, *kind)));
+    let verbs: BTreeSet<&'static str> = VERBS.iter().map(|(verb, _)| *verb).collect();
+    for (form, (verb, kind)) in &forms_of(VERBS.map(|(verb, _)| verb)) {
+        let verb = verbs.get(verb.as_str());
+        entry(form, &|known| known.form = verb.map(|verb| (*verb, *kind)));
     }
     for (base, past, participle) in IRREGULAR {
         // The first verb of the table wins.
@@ -50,17 +55,40 @@ static LEXICON: LazyLock<Index<String, Known>> = LazyLock::new(|| {
             });
         }
     }
+    for word in ACHIEVED {
+        entry(word, &|known| known.may_claim = true);
+    }
     let mut index = Index::with_room(words.len());
     for (word, mut known) in words {
+        // A base form is a claim only behind "did", or behind what achieved it.
+        let is_done = known.form.is_some_and(|(_, form)| matches!(form, Form::Done | Form::Unmarked));
+        known.may_claim |= is_done || known.class == Class::Do;
         known.root.get_or_insert_with(|| regular_root(&word).into_owned());
         index.add(word, known);
     }
-    index
+    Lexicon(index)
 });
+
+impl Lexicon {
+    pub(super) fn get() -> &'static Self {
+        &LEXICON
+    }
+
+    /// What is known of a lower-case word with this key.
+    pub(super) fn known(&self, key: Key, word: &str) -> &Known {
+        self.0.find(key, word).unwrap_or_else(|| by_ending(word))
+    }
+}
 
 /// What is known of a lower-case word.
 pub(super) fn known(word: &str) -> &'static Known {
-    LEXICON.get(word).unwrap_or_else(|| by_ending(word))
+    Lexicon::get().known(Key::of(word), word)
+}
+
+/// Every word of the tables.
+#[cfg(test)]
+pub(super) fn each() -> impl Iterator<Item = &'static str> {
+    LEXICON.0.words()
 }
 
 fn by_ending(word: &str) -> &'static Known {
@@ -74,7 +102,7 @@ mod tests {
     #[test]
     fn a_word_is_known_by_the_tables_or_by_its_ending() {
         let show = |word| {
-            let Known { class, form, root } = known(word);
+            let Known { class, form, root, .. } = known(word);
             (*class, *form, root.as_deref())
         };
         for (word, expected) in [

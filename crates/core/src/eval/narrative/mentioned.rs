@@ -2,33 +2,50 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-use super::backing::{Tool, Word};
 use super::index::Index;
-use super::lexicon::known;
-use super::tokens::{Kind, Token};
+use super::lexicon::{Known, known};
+use super::tokens::{HELPERS, Kind, Token};
+use super::tools::{Tool, Word};
 use super::words;
 
-/// With which signs the words begin that are looked for: most words of a message need no closer look.
-#[derive(Default)]
-struct Initials(u64);
+/// With which two letters the words begin that are looked for: most words of a message need no closer look.
+struct Beginnings([u32; 32]);
 
-impl Initials {
-    fn add(&mut self, word: &str) {
-        self.0 |= Self::bit(word);
+impl Beginnings {
+    /// Those of irregular words, which may begin otherwise than their roots.
+    fn of_irregular() -> Self {
+        static IRREGULAR: LazyLock<[u32; 32]> = LazyLock::new(|| {
+            let mut beginnings = Beginnings([0; 32]);
+            for (_, past, participle) in words::IRREGULAR {
+                beginnings.add(past);
+                beginnings.add(participle);
+            }
+            beginnings.0
+        });
+        Self(*IRREGULAR)
     }
 
-    /// Whether a lower-case word may be one of those added.
-    fn may_have(&self, word: &str) -> bool {
-        self.0 & Self::bit(word) != 0
-    }
-
-    /// Several signs share a bit; what does not begin with one of ASCII has them all.
-    fn bit(word: &str) -> u64 {
-        match word.as_bytes().first() {
-            Some(first) if first.is_ascii() => 1 << (first.to_ascii_lowercase() & 63),
-            _ => u64::MAX,
+    /// Adds a root. A regular word begins like its root, but a last letter may differ: "pies" has the root "py".
+    fn add(&mut self, root: &str) {
+        match *root.as_bytes() {
+            [] => self.0 = [u32::MAX; 32],
+            [first] | [first, b'y'] => self.0[usize::from(first & 31)] = u32::MAX,
+            [first, second, ..] => self.0[usize::from(first & 31)] |= 1 << (second & 31),
         }
+    }
+
+    /// Whether a word may have one of the roots that were added, in any case of letters. Several letters share a bit.
+    fn may_have(&self, word: &str) -> bool {
+        let (first, second) = match *word.as_bytes() {
+            [] => (0, 0),
+            [first] => (first, 0),
+            [first, second, ..] => (first, second),
+        };
+        // The lower case of other letters may be anything.
+        !(first | second).is_ascii() || self.0[usize::from(first & 31)] & 1 << (second & 31) != 0
     }
 }
 
@@ -39,33 +56,42 @@ pub(super) struct MentionedWords<'a> {
 }
 
 impl<'a> MentionedWords<'a> {
-    pub(super) fn new(tokens: &[Token<'_>], tools: &'a [Tool<'_>]) -> Self {
-        let (mut roots, mut initials) = (Index::with_room(tools.len() * 3), Initials::default());
-        for word in tools.iter().flat_map(|tool| &tool.words) {
+    /// Looks for the words of some tools. `lower` is the message with its ASCII letters in lower case.
+    pub(super) fn new(tokens: &[Token<'_>], lower: &str, tools: &[&'a Tool<'_>]) -> Self {
+        let is_open = |tool: &&&Tool<'_>| tools.len() > FEW || needed(tool).all(|word| may_occur(&word.root, lower));
+        let open: Vec<&Tool<'_>> = tools.iter().filter(is_open).copied().collect();
+        let (mut roots, mut beginnings) = (Index::with_room(open.len() * 3), Beginnings::of_irregular());
+        if open.is_empty() {
+            return Self { roots };
+        }
+        for word in open.iter().flat_map(|tool| &tool.words) {
             if roots.get(&word.root).is_none() {
                 roots.add(&*word.root, Cell::new(false));
-                initials.add(&word.root);
+                beginnings.add(&word.root);
             }
         }
+        let unheard = Cell::new(roots.len());
         let hear = |root: &str| {
-            if initials.may_have(root)
-                && let Some(is_mentioned) = roots.get(root)
+            if let Some(is_mentioned) = roots.get(root)
+                && !is_mentioned.replace(true)
             {
-                is_mentioned.set(true);
+                unheard.set(unheard.get() - 1);
             }
         };
-        let hear_word = |word: &str, root: Option<&str>| match root {
+        let hear_word = |word: &str, known: &Known| match &known.root {
             Some(root) => hear(root),
-            // The root of a word in no table is empty or begins like the word.
-            None if initials.may_have(word) => hear(&words::regular_root(word)),
-            None => {}
+            None => hear(&words::regular_root(word)),
         };
         for token in tokens {
-            match (token.kind, &token.text, &token.known.root) {
-                (Kind::Word(_), _, Some(root)) => hear(root),
-                (Kind::Word(_), Cow::Borrowed(word), None) => hear_word(word, None),
-                (Kind::Word(_) | Kind::Number | Kind::Mention, text, _) => {
-                    words::each_word(text).for_each(|word| hear_word(&word, known(&word).root.as_deref()));
+            if unheard.get() == 0 {
+                break;
+            }
+            match token.kind {
+                Kind::Word(_) if token.is_plain && !beginnings.may_have(&token.text) => {}
+                Kind::Word(_) if token.is_plain => hear_word(&token.text, token.known),
+                Kind::Word(_) | Kind::Number | Kind::Mention => {
+                    let words = words::each_written(&token.text).filter(|word| beginnings.may_have(word));
+                    words.map(words::lower).for_each(|word| hear_word(&word, known(&word)));
                 }
                 _ => {}
             }
@@ -75,9 +101,71 @@ impl<'a> MentionedWords<'a> {
 
     /// Whether every significant word of a tool's name occurs.
     pub(super) fn mentions(&self, tool: &Tool<'_>) -> bool {
-        let significant = |word: &Word<'_>| word.plain.chars().nth(2).is_some();
-        let any_significant = tool.words.iter().any(significant);
-        let mut needed = tool.words.iter().filter(|word| !any_significant || significant(word));
-        !tool.words.is_empty() && needed.all(|word| self.roots.get(&word.root).is_some_and(Cell::get))
+        !tool.words.is_empty() && needed(tool).all(|word| self.roots.get(&word.root).is_some_and(Cell::get))
+    }
+}
+
+/// The significant words of a tool's name; all, if none is.
+fn needed<'a>(tool: &'a Tool<'_>) -> impl Iterator<Item = &'a Word<'a>> {
+    let significant = |word: &Word<'_>| word.plain.chars().nth(2).is_some();
+    let any_significant = tool.words.iter().any(significant);
+    tool.words.iter().filter(move |word| !any_significant || significant(word))
+}
+
+/// Most tools whose words are each searched for in a message before its tokens are.
+const FEW: usize = 8;
+
+/// Words that do not begin like their root, by root. A helper of a contraction is not written at all.
+static UNLIKE: LazyLock<BTreeMap<Cow<'_, str>, Vec<&str>>> = LazyLock::new(|| {
+    let irregular = words::IRREGULAR.iter().flat_map(|(base, past, participle)| [(*base, *past), (*base, *participle)]);
+    let plurals = words::PLURALS.iter().map(|(plural, noun)| (*noun, *plural));
+    let mut unlike: BTreeMap<_, Vec<&str>> = BTreeMap::new();
+    for (word, other) in irregular.chain(plurals) {
+        unlike.entry(words::regular_root(word)).or_default().push(other);
+    }
+    for helper in HELPERS {
+        unlike.entry(words::root(helper)).or_default().push("");
+    }
+    unlike
+});
+
+/// Whether a message may have a word with this root. A search for a few letters is much cheaper than to read all words.
+fn may_occur(root: &str, lower: &str) -> bool {
+    // "replies" has the root "reply".
+    let beginning = root.strip_suffix('y').unwrap_or(root);
+    if beginning.len() < 3 || !beginning.is_ascii() || lower.contains(beginning) {
+        return true;
+    }
+    // These two are the only signs that are not ASCII and become so in lower case.
+    let has_odd = || !lower.is_ascii() && (lower.contains('\u{130}') || lower.contains('\u{212a}'));
+    UNLIKE.get(root).is_some_and(|words| words.iter().any(|word| lower.contains(word))) || has_odd()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eval::narrative::lexicon;
+
+    #[test]
+    fn a_word_begins_like_its_root_or_its_root_is_listed() {
+        let own = "people children indices replies replied classes boxes buses series statuses pies tied agreed";
+        let listed = words::IRREGULAR.iter().flat_map(|(base, past, participle)| [*base, *past, *participle]);
+        for word in lexicon::each().chain(listed).chain(own.split(' ')) {
+            let root = words::root(word);
+            assert!(may_occur(&root, word), "{word}: {root}");
+            let mut beginnings = Beginnings::of_irregular();
+            beginnings.add(&root);
+            assert!(beginnings.may_have(word), "{word}: {root}");
+        }
+    }
+
+    #[test]
+    fn helpers_of_contractions_occur_without_being_written() {
+        for helper in HELPERS {
+            assert!(may_occur(&words::root(helper), ""), "{helper}");
+        }
+        assert!(!may_occur("weather", "whether") && !may_occur("send", "see"));
+        assert!(may_occur("weather", "WEATHER".to_ascii_lowercase().as_str()));
+        assert!(may_occur("tokyo", "to\u{212a}yo"));
     }
 }

@@ -3,11 +3,13 @@
 //! Read-only programs have no effect, programs with a known effect have the actions of the table, and everything else hides
 //! what it does: an interpreter with code, a script, a program that is in no table.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use super::actions::{self, Actions};
 use super::index::Index;
-use super::shell::{self, Command, Script};
+use super::shell::{self, Command, Functions};
 use super::sql;
 
 /// Programs that change nothing, regardless of their arguments.
@@ -278,60 +280,79 @@ enum Effect {
     Family(&'static Family),
 }
 
-static PROGRAMS: LazyLock<Index<&'static str, Effect>> = LazyLock::new(|| {
-    let mut programs = Index::with_room(512);
-    let mut add = |names: &'static str, effect: Effect| {
-        names.split_whitespace().for_each(|name| programs.add(name, effect));
+/// What is known of a word at the start of a command.
+#[derive(Debug, Clone, Copy, Default)]
+struct Known {
+    is_keyword: bool,
+    /// It runs the command that follows.
+    is_wrapper: bool,
+    effect: Option<Effect>,
+}
+
+static PROGRAMS: LazyLock<Index<&'static str, Known>> = LazyLock::new(|| {
+    let mut known: BTreeMap<&'static str, Known> = BTreeMap::new();
+    let mut add = |names: &'static str, learn: &dyn Fn(&mut Known)| {
+        names.split_whitespace().for_each(|name| learn(known.entry(name).or_default()));
     };
-    add(LOOKING, Effect::Looks);
-    add(INTERPRETERS, Effect::Interprets);
+    add(KEYWORDS, &|known| known.is_keyword = true);
+    add(WRAPPERS, &|known| known.is_wrapper = true);
+    add(LOOKING, &|known| known.effect = Some(Effect::Looks));
+    add(INTERPRETERS, &|known| known.effect = Some(Effect::Interprets));
     for (names, words) in DOING {
-        add(names, Effect::Does(Actions::of(words)));
+        let actions = Actions::of(words);
+        add(names, &|known| known.effect = Some(Effect::Does(actions)));
     }
     for family in &FAMILIES {
-        add(family.names, Effect::Family(family));
+        add(family.names, &|known| known.effect = Some(Effect::Family(family)));
+    }
+    let mut programs = Index::with_room(known.len());
+    for (name, known) in known {
+        programs.add(name, known);
     }
     programs
 });
+
+fn known(word: &str) -> Known {
+    PROGRAMS.get(word).copied().unwrap_or_default()
+}
 
 fn lists(list: &str, word: &str) -> bool {
     list.split_whitespace().any(|known| known == word)
 }
 
+/// The words of a command.
+type Words<'w, 'a> = &'w [Cow<'a, str>];
+
 /// What a shell text does.
 pub(super) fn effects(text: &str) -> Effects {
-    let script = shell::read(text);
+    let functions = shell::functions(text);
     let mut effects = Effects::default();
-    for command in &script.commands {
-        if command
-            .writes
-            .iter()
-            .any(|file| !matches!(file.as_str(), "/dev/null" | "/dev/stderr" | "/dev/stdout" | "/dev/tty"))
-        {
+    shell::each_command(text, &mut |command| {
+        let is_file =
+            |file: &Cow<'_, str>| !matches!(file.as_ref(), "/dev/null" | "/dev/stderr" | "/dev/stdout" | "/dev/tty");
+        if command.writes.iter().any(is_file) {
             effects.act("write save append export");
             effects.writes_content = true;
         }
-        run(command, &script, &mut effects);
-    }
+        run(command, &functions, &mut effects);
+    });
     effects
 }
 
-fn run(command: &Command, script: &Script, effects: &mut Effects) {
-    let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
-    let mut words = &words[..];
+fn run(command: &Command<'_>, functions: &Functions<'_>, effects: &mut Effects) {
+    let mut words = &command.words[..];
     // Keywords, assignments and wrappers come before the program.
     while let Some((first, rest)) = words.split_first() {
-        let name = base(first);
-        if lists(KEYWORDS, first) || is_assignment(first) {
+        if known(first).is_keyword || is_assignment(first) {
             words = rest;
-        } else if lists(WRAPPERS, name) {
+        } else if known(base(first)).is_wrapper {
             words = rest;
             // Options of a wrapper, and the numbers they take.
             while let Some((option, rest)) = words.split_first()
                 && (option.starts_with('-')
                     || option.starts_with(|c: char| c.is_ascii_digit())
                     || is_assignment(option)
-                    || *option == "{}")
+                    || option == "{}")
             {
                 words = rest;
             }
@@ -340,12 +361,15 @@ fn run(command: &Command, script: &Script, effects: &mut Effects) {
         }
     }
     if let Some((first, rest)) = words.split_first() {
-        program(first, rest, script, effects);
+        program(first, rest, functions, effects);
     }
 }
 
 fn base(word: &str) -> &str {
-    word.rsplit('/').next().unwrap_or(word)
+    match word.bytes().rposition(|byte| byte == b'/') {
+        Some(slash) => &word[slash + 1..],
+        None => word,
+    }
 }
 
 fn is_assignment(word: &str) -> bool {
@@ -355,7 +379,7 @@ fn is_assignment(word: &str) -> bool {
     })
 }
 
-fn program(first: &str, rest: &[&str], script: &Script, effects: &mut Effects) {
+fn program(first: &str, rest: Words<'_, '_>, functions: &Functions<'_>, effects: &mut Effects) {
     // A path with a folder is a script, unless it is a folder for programs.
     let is_script = first.contains('/')
         && !first.starts_with("/bin/")
@@ -363,23 +387,24 @@ fn program(first: &str, rest: &[&str], script: &Script, effects: &mut Effects) {
         && !first.starts_with("/sbin/");
     let name = base(first);
     let options = || rest.iter().filter(|word| word.starts_with('-'));
-    let has = |option: &str| rest.contains(&option);
-    let asks =
-        rest.first().is_some_and(|word| matches!(*word, "--version" | "-V" | "--help" | "-h" | "-v" | "version"));
-    if script.functions.contains(first) || matches!(first, "for" | "case" | "select" | "function" | "in") || asks {
+    let has = |option: &str| has(rest, option);
+    let asks = rest
+        .first()
+        .is_some_and(|word| matches!(word.as_ref(), "--version" | "-V" | "--help" | "-h" | "-v" | "version"));
+    if functions.contains(first) || matches!(first, "for" | "case" | "select" | "function" | "in") || asks {
         return;
     }
     if is_script {
         return effects.hide(first);
     }
     match name {
-        "find" => find(rest, script, effects),
+        "find" => find(rest, functions, effects),
         "sed" => {
-            let in_place = |word: &&&str| {
+            let in_place = |word: &Cow<'_, str>| {
                 word.starts_with("--in-place")
                     || (!word.starts_with("--") && word.split('.').next().is_some_and(|flags| flags.contains('i')))
             };
-            if options().any(|word| in_place(&word)) {
+            if options().any(in_place) {
                 effects.act("edit replace remove change insert delete fix");
                 effects.writes_content = true;
             } else {
@@ -387,10 +412,10 @@ fn program(first: &str, rest: &[&str], script: &Script, effects: &mut Effects) {
             }
         }
         "awk" | "gawk" | "mawk" => {
-            let writes = |word: &&&str| {
+            let writes = |word: &Cow<'_, str>| {
                 word.contains("system(") || word.contains("> \"") || word.contains(">\"") || word.contains("> f")
             };
-            if rest.iter().any(|word| writes(&word)) || has("inplace") {
+            if rest.iter().any(writes) || has("inplace") {
                 effects.hide(name);
             }
             effects.act("filter");
@@ -399,7 +424,7 @@ fn program(first: &str, rest: &[&str], script: &Script, effects: &mut Effects) {
         "tar" => tar(rest, effects),
         "psql" | "mysql" | "sqlite3" | "duckdb" | "clickhouse-client" => database(name, rest, effects),
         "prettier" | "eslint" | "ruff" | "stylelint"
-            if options().any(|word| matches!(*word, "--write" | "--fix" | "-w")) =>
+            if options().any(|word| matches!(word.as_ref(), "--write" | "--fix" | "-w")) =>
         {
             effects.act("format edit fix");
         }
@@ -421,49 +446,56 @@ fn program(first: &str, rest: &[&str], script: &Script, effects: &mut Effects) {
         "wget" if has("-O-") || has("--spider") || rest.windows(2).any(|pair| pair == ["-O", "-"]) => {}
         "sort" if has("-o") => effects.act("write save new"),
         "source" | "." | "eval" | "bash" | "sh" | "zsh" | "dash" | "ksh" | "fish" => shells(name, rest, effects),
-        "npm" | "pnpm" | "yarn" | "bun" if rest.first() == Some(&"run") => {
+        "npm" | "pnpm" | "yarn" | "bun" if rest.first().is_some_and(|word| word == "run") => {
             if !rest.get(1).is_some_and(|task| lists("test lint build typecheck check coverage", task)) {
                 effects.hide("npm run");
             }
         }
         "tr" | "jq" | "yq" => effects.act("filter"),
-        _ => match PROGRAMS.get(name) {
+        _ => match known(name).effect {
             Some(Effect::Looks) => {}
-            Some(Effect::Does(actions)) => effects.actions = effects.actions.or(*actions),
+            Some(Effect::Does(actions)) => effects.actions = effects.actions.or(actions),
             Some(Effect::Family(family)) => subcommand(name, family, rest, effects),
             Some(Effect::Interprets) | None => effects.hide(name),
         },
     }
 }
 
+fn has(rest: Words<'_, '_>, option: &str) -> bool {
+    rest.iter().any(|word| word == option)
+}
+
 /// `find` acts by its options.
-fn find(rest: &[&str], script: &Script, effects: &mut Effects) {
-    if rest.contains(&"-delete") {
+fn find(rest: Words<'_, '_>, functions: &Functions<'_>, effects: &mut Effects) {
+    if has(rest, "-delete") {
         effects.act("delete remove clean");
     }
-    for place in
-        rest.iter().enumerate().filter(|(_, word)| matches!(**word, "-exec" | "-execdir" | "-ok")).map(|(at, _)| at)
+    for place in rest
+        .iter()
+        .enumerate()
+        .filter(|(_, word)| matches!(word.as_ref(), "-exec" | "-execdir" | "-ok"))
+        .map(|(at, _)| at)
     {
         if let Some((inner, args)) = rest[place + 1..].split_first() {
-            program(inner, args, script, effects);
+            program(inner, args, functions, effects);
         }
     }
 }
 
 /// `tar` packs, unpacks or lists.
-fn tar(rest: &[&str], effects: &mut Effects) {
-    let flags = rest.first().copied().unwrap_or("");
+fn tar(rest: Words<'_, '_>, effects: &mut Effects) {
+    let flags = rest.first().map_or("", AsRef::as_ref);
     let all = |letter: char| flags.trim_start_matches('-').contains(letter) && !flags.starts_with("--");
-    if all('c') || rest.contains(&"--create") || all('r') || all('u') {
+    if all('c') || has(rest, "--create") || all('r') || all('u') {
         effects.act("new archive compress backup write save");
-    } else if all('x') || rest.contains(&"--extract") || rest.contains(&"--get") {
+    } else if all('x') || has(rest, "--extract") || has(rest, "--get") {
         effects.act("extract new write restore copy");
     }
 }
 
 /// A client of a database: the statements among its arguments.
-fn database(name: &str, rest: &[&str], effects: &mut Effects) {
-    let statements: Vec<&&str> = rest.iter().filter(|word| sql::is_sql(word)).collect();
+fn database(name: &str, rest: Words<'_, '_>, effects: &mut Effects) {
+    let statements: Vec<&Cow<'_, str>> = rest.iter().filter(|word| sql::is_sql(word)).collect();
     if statements.is_empty() {
         return effects.hide(name);
     }
@@ -473,8 +505,8 @@ fn database(name: &str, rest: &[&str], effects: &mut Effects) {
 }
 
 /// A program whose first plain argument says what it does.
-fn subcommand(name: &str, family: &Family, rest: &[&str], effects: &mut Effects) {
-    let plain = || rest.iter().filter(|word| !word.starts_with('-') || **word == "-S").take(4);
+fn subcommand(name: &str, family: &Family, rest: Words<'_, '_>, effects: &mut Effects) {
+    let plain = || rest.iter().filter(|word| !word.starts_with('-') || *word == "-S").take(4);
     for word in plain() {
         if lists(family.looks, word) {
             return;
@@ -495,7 +527,7 @@ fn subcommand(name: &str, family: &Family, rest: &[&str], effects: &mut Effects)
 }
 
 /// A shell that runs a command or a script.
-fn shells(name: &str, rest: &[&str], effects: &mut Effects) {
+fn shells(name: &str, rest: Words<'_, '_>, effects: &mut Effects) {
     let code =
         rest.iter().position(|word| word.starts_with('-') && word.ends_with('c')).and_then(|at| rest.get(at + 1));
     match code {
@@ -508,16 +540,16 @@ fn shells(name: &str, rest: &[&str], effects: &mut Effects) {
                 effects.hide(&hidden);
             }
         }
-        _ => effects.hide(rest.iter().find(|word| !word.starts_with('-')).unwrap_or(&name)),
+        _ => effects.hide(rest.iter().find(|word| !word.starts_with('-')).map_or(name, AsRef::as_ref)),
     }
 }
 
-fn curl(rest: &[&str], effects: &mut Effects) {
+fn curl(rest: Words<'_, '_>, effects: &mut Effects) {
     let mut method = "";
     let mut sends = false;
     for (at, word) in rest.iter().enumerate() {
-        match *word {
-            "-X" | "--request" => method = rest.get(at + 1).copied().unwrap_or(""),
+        match word.as_ref() {
+            "-X" | "--request" => method = rest.get(at + 1).map_or("", AsRef::as_ref),
             "-d" | "--data" | "--data-raw" | "--data-binary" | "--data-urlencode" | "-F" | "--form" | "--json"
             | "-T" | "--upload-file" => sends = true,
             "-o" | "-O" | "--output" | "--remote-name" | "-LO" | "-sO" | "-sLO" | "-fsSLO" => {

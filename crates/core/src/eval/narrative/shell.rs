@@ -7,6 +7,7 @@
 //!
 //! One pass over the text; nested substitutions are read again up to a small depth, so the cost is linear.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// How deep command substitutions are followed.
@@ -14,49 +15,78 @@ const MAX_DEPTH: usize = 4;
 
 /// One command with its arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Command {
+pub(super) struct Command<'a> {
     /// The program and its arguments, quotes removed.
-    pub(super) words: Vec<String>,
+    pub(super) words: Vec<Cow<'a, str>>,
     /// Files its output is redirected into.
-    pub(super) writes: Vec<String>,
+    pub(super) writes: Vec<Cow<'a, str>>,
 }
 
-/// The contents of a shell text.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Script {
-    pub(super) commands: Vec<Command>,
-    /// Functions that it defines.
-    pub(super) functions: BTreeSet<String>,
+/// Functions that a shell text defines.
+pub(super) type Functions<'a> = BTreeSet<Cow<'a, str>>;
+
+/// The functions that a shell text defines.
+pub(super) fn functions(text: &str) -> Functions<'_> {
+    // Few texts define any, and then they have to be known before the first command.
+    if text.contains("()") { read(text, &mut |_| {}) } else { Functions::new() }
 }
 
-/// Reads a shell text.
-pub(super) fn read(text: &str) -> Script {
-    let mut script = Script::default();
-    let mut waiting = vec![(text.to_owned(), 0)];
+/// Reads a shell text, command by command.
+pub(super) fn each_command<'a>(text: &'a str, use_command: &mut dyn FnMut(&Command<'a>)) {
+    read(text, use_command);
+}
+
+fn read<'a>(text: &'a str, use_command: &mut dyn FnMut(&Command<'a>)) -> Functions<'a> {
+    let mut functions = Functions::new();
+    let mut waiting = vec![(text, 0)];
     while let Some((text, depth)) = waiting.pop() {
-        let mut lexer = Lexer::new(&text, &mut script);
+        let mut lexer = Lexer::new(text, &mut functions, &mut *use_command);
         lexer.run();
         let inner = lexer.inner;
         if depth < MAX_DEPTH {
             waiting.extend(inner.into_iter().map(|text| (text, depth + 1)));
         }
     }
-    script
+    functions
+}
+
+/// Whether each byte is only a letter of a word, outside of quotes.
+const PLAIN: [bool; 256] = all_but(b"\n \t\r\\'\"$`<>&();|");
+/// The same between double quotes.
+const QUOTED: [bool; 256] = all_but(b"\"\\$`");
+
+const fn all_but(signs: &[u8]) -> [bool; 256] {
+    let mut table = [true; 256];
+    let mut at = 0;
+    while at < signs.len() {
+        table[signs[at] as usize] = false;
+        at += 1;
+    }
+    table
+}
+
+/// How long the start of a text is that has only bytes of a class.
+fn run_of(class: &[bool; 256], text: &str) -> usize {
+    text.bytes().take_while(|byte| class[usize::from(*byte)]).count()
 }
 
 struct Lexer<'a, 's> {
+    text: &'a str,
     rest: &'a str,
-    script: &'s mut Script,
-    command: Command,
-    word: String,
+    functions: &'s mut Functions<'a>,
+    use_command: &'s mut dyn FnMut(&Command<'a>),
+    command: Command<'a>,
+    word: Cow<'a, str>,
+    /// Where the word ends in the text if it is a part of it.
+    word_end: usize,
     /// Whether a word has begun, if only with an empty quote.
     in_word: bool,
     /// What the next word is.
     next: Next,
     /// Here-documents that start behind this line, each with whether its end may be indented.
-    documents: Vec<(String, bool)>,
+    documents: Vec<(Cow<'a, str>, bool)>,
     /// Texts of command substitutions.
-    inner: Vec<String>,
+    inner: Vec<&'a str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,12 +101,15 @@ enum Next {
 }
 
 impl<'a, 's> Lexer<'a, 's> {
-    fn new(rest: &'a str, script: &'s mut Script) -> Self {
+    fn new(text: &'a str, functions: &'s mut Functions<'a>, use_command: &'s mut dyn FnMut(&Command<'a>)) -> Self {
         Self {
-            rest,
-            script,
+            text,
+            rest: text,
+            functions,
+            use_command,
             command: Command::default(),
-            word: String::new(),
+            word: Cow::Borrowed(""),
+            word_end: 0,
             in_word: false,
             next: Next::Argument,
             documents: Vec::new(),
@@ -111,11 +144,9 @@ impl<'a, 's> Lexer<'a, 's> {
                 self.skip(end);
             }
             '\\' => {
-                let next = self.rest[1..].chars().next();
-                self.skip(1 + next.map_or(0, char::len_utf8));
-                if let Some(next) = next.filter(|next| *next != '\n') {
-                    self.push(next);
-                }
+                self.skip(1);
+                let next = self.rest.chars().next();
+                self.take(next.map_or(0, char::len_utf8), next.is_some_and(|next| next != '\n'));
             }
             '\'' => self.single_quoted(),
             '"' => self.double_quoted(),
@@ -134,7 +165,7 @@ impl<'a, 's> Lexer<'a, 's> {
                 if self.rest.starts_with("()") && self.in_word {
                     let name = std::mem::take(&mut self.word);
                     self.in_word = false;
-                    self.script.functions.insert(name);
+                    self.functions.insert(name);
                     self.skip(1);
                 }
                 self.end_command();
@@ -145,15 +176,32 @@ impl<'a, 's> Lexer<'a, 's> {
                 self.skip(1);
             }
             c => {
-                self.push(c);
-                self.skip(c.len_utf8());
+                let first = c.len_utf8();
+                self.take(first + run_of(&PLAIN, &self.rest[first..]), true);
+                if self.rest.starts_with(' ') {
+                    self.end_word();
+                    self.skip(1);
+                }
             }
         }
     }
 
-    fn push(&mut self, c: char) {
+    /// Moves past some bytes, which are a part of the word or of nothing.
+    fn take(&mut self, bytes: usize, is_part: bool) {
+        let start = self.text.len() - self.rest.len();
+        let part = &self.rest[..bytes];
+        self.skip(bytes);
+        if !is_part {
+            return;
+        }
         self.in_word = true;
-        self.word.push(c);
+        match &mut self.word {
+            word if word.is_empty() => *word = Cow::Borrowed(part),
+            // Nothing was left out in between.
+            Cow::Borrowed(word) if start == self.word_end => *word = &self.text[start - word.len()..start + bytes],
+            word => word.to_mut().push_str(part),
+        }
+        self.word_end = start + bytes;
     }
 
     fn end_word(&mut self) {
@@ -173,17 +221,19 @@ impl<'a, 's> Lexer<'a, 's> {
     fn end_command(&mut self) {
         self.end_word();
         self.next = Next::Argument;
-        let command = std::mem::take(&mut self.command);
-        if !command.words.is_empty() || !command.writes.is_empty() {
-            self.script.commands.push(command);
+        if !self.command.words.is_empty() || !self.command.writes.is_empty() {
+            (self.use_command)(&self.command);
+            self.command.words.clear();
+            self.command.writes.clear();
         }
     }
 
     fn single_quoted(&mut self) {
         self.in_word = true;
-        let end = self.rest[1..].find('\'').map_or(self.rest.len(), |at| at + 1);
-        self.word.push_str(&self.rest[1..end]);
-        self.skip(end + 1);
+        self.skip(1);
+        let end = self.rest.find('\'').unwrap_or(self.rest.len());
+        self.take(end, true);
+        self.skip(1);
     }
 
     fn double_quoted(&mut self) {
@@ -193,16 +243,16 @@ impl<'a, 's> Lexer<'a, 's> {
             match c {
                 '"' => return self.skip(1),
                 '\\' => {
-                    let next = self.rest[1..].chars().next();
-                    self.skip(1 + next.map_or(0, char::len_utf8));
-                    self.word.extend(next.filter(|next| *next != '\n'));
+                    self.skip(1);
+                    let next = self.rest.chars().next();
+                    self.take(next.map_or(0, char::len_utf8), next.is_some_and(|next| next != '\n'));
                 }
                 '$' if self.rest.starts_with("$((") => self.skip_arithmetic(),
                 '$' if self.rest.starts_with("$(") => self.substitution(2),
                 '`' => self.backquoted(),
                 c => {
-                    self.word.push(c);
-                    self.skip(c.len_utf8());
+                    let first = c.len_utf8();
+                    self.take(first + run_of(&QUOTED, &self.rest[first..]), true);
                 }
             }
         }
@@ -219,21 +269,21 @@ impl<'a, 's> Lexer<'a, 's> {
     fn substitution(&mut self, open: usize) {
         self.in_word = true;
         let end = closing(&self.rest[open..]);
-        self.inner.push(self.rest[open..open + end].to_owned());
+        self.inner.push(&self.rest[open..open + end]);
         self.skip(open + end + 1);
     }
 
     fn backquoted(&mut self) {
         self.in_word = true;
         let end = self.rest[1..].find('`').map_or(self.rest.len(), |at| at + 1);
-        self.inner.push(self.rest[1..end].to_owned());
+        self.inner.push(&self.rest[1..end]);
         self.skip(end + 1);
     }
 
     fn redirection(&mut self) {
         // `2>` names a stream, not an argument.
         if self.in_word && self.word.bytes().all(|byte| byte.is_ascii_digit()) {
-            self.word.clear();
+            self.word = Cow::Borrowed("");
             self.in_word = false;
         }
         self.end_word();
@@ -289,12 +339,12 @@ mod tests {
     use super::*;
 
     fn show(text: &str) -> String {
-        let script = read(text);
-        let command = |command: &Command| {
+        let mut commands = Vec::new();
+        each_command(text, &mut |command| {
             let writes = command.writes.iter().map(|file| format!(" >{file}"));
-            [command.words.join(" ")].into_iter().chain(writes).collect::<String>()
-        };
-        script.commands.iter().map(command).collect::<Vec<_>>().join(" ; ")
+            commands.push([command.words.join(" ")].into_iter().chain(writes).collect::<String>());
+        });
+        commands.join(" ; ")
     }
 
     #[test]
@@ -323,12 +373,14 @@ mod tests {
         ] {
             assert_eq!(show(text), expected, "{text:?}");
         }
-        assert_eq!(read("f() { rm x; }\nf").functions, BTreeSet::from(["f".to_owned()]));
+        assert_eq!(functions("f() { rm x; }\nf"), Functions::from(["f".into()]));
     }
 
     #[test]
     fn nested_substitutions_are_read_to_a_bounded_depth() {
         let text = format!("{}rm x{}", "$(".repeat(50_000), ")".repeat(50_000));
-        assert!(read(&text).commands.len() <= MAX_DEPTH + 2);
+        let mut count = 0;
+        each_command(&text, &mut |_| count += 1);
+        assert!(count <= MAX_DEPTH + 2);
     }
 }

@@ -3,9 +3,11 @@
 //! One pass over the text. Lookahead is bounded, so the cost is linear for any text.
 
 use std::borrow::Cow;
-use std::ops::{Deref, Range};
+use std::ops::Range;
 
-use super::lexicon::{self, Known};
+use super::index::Key;
+use super::lexicon::{self, Known, Lexicon};
+use super::scan;
 use super::words::Class;
 
 /// How far a quote or a link may reach before it counts as unclosed.
@@ -23,11 +25,13 @@ pub(super) const ITEM: &str = "-";
 /// A piece of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Token<'a> {
-    /// Lowercase text of a word; original text otherwise. A word is borrowed only if it is entirely lowercase.
+    /// Lowercase text of a word; original text otherwise.
     pub(super) text: Cow<'a, str>,
     /// Bytes of the message.
     pub(super) span: Range<usize>,
     pub(super) kind: Kind,
+    /// Whether it is a run of ASCII letters: nothing in it parts words.
+    pub(super) is_plain: bool,
     /// The properties of a word; empty for other tokens.
     pub(super) known: &'static Known,
 }
@@ -55,8 +59,6 @@ pub(super) enum Kind {
 }
 
 impl Token<'_> {
-    const NONE: Self = Self { text: Cow::Borrowed(""), span: 0..0, kind: Kind::Stop, known: &lexicon::NOUN };
-
     pub(super) fn class(&self) -> Option<Class> {
         match self.kind {
             Kind::Word(class) => Some(class),
@@ -83,47 +85,14 @@ impl Token<'_> {
     }
 }
 
-/// Maximum tokens of a message that are stored without allocating.
-const FEW: usize = 64;
+/// How many bytes of a message there are for each token, about.
+const BYTES_PER_TOKEN: usize = 5;
 
-/// The tokens of a message. Messages are short and many, and a block of some thousand bytes is what an allocator is slow
-/// at.
-pub(super) struct Tokens<'a> {
-    few: [Token<'a>; FEW],
-    count: usize,
-    /// All tokens, once there are more than a few.
-    many: Vec<Token<'a>>,
-}
-
-impl<'a> Tokens<'a> {
-    fn new() -> Self {
-        Self { few: [const { Token::NONE }; FEW], count: 0, many: Vec::new() }
-    }
-
-    fn push(&mut self, token: Token<'a>) {
-        if let Some(place) = self.few.get_mut(self.count) {
-            *place = token;
-        } else {
-            if self.many.is_empty() {
-                self.many.extend(self.few.iter_mut().map(|token| std::mem::replace(token, Token::NONE)));
-            }
-            self.many.push(token);
-        }
-        self.count += 1;
-    }
-}
-
-impl<'a> Deref for Tokens<'a> {
-    type Target = [Token<'a>];
-
-    fn deref(&self) -> &[Token<'a>] {
-        if self.many.is_empty() { &self.few[..self.count] } else { &self.many }
-    }
-}
-
-/// Reads a message into tokens.
-pub(super) fn read(text: &str) -> Tokens<'_> {
-    let mut reader = Reader { text, at: 0, line_start: true, out: Tokens::new() };
+/// Reads a message into tokens. `lower` is the message with its ASCII letters in lower case: words are parts of it.
+pub(super) fn read<'a>(text: &'a str, lower: &'a str) -> Vec<Token<'a>> {
+    debug_assert_eq!(text.len(), lower.len());
+    let out = Vec::with_capacity(text.len() / BYTES_PER_TOKEN + 8);
+    let mut reader = Reader { text, lower, lexicon: Lexicon::get(), at: 0, line_start: true, out };
     while reader.at < text.len() {
         reader.step();
     }
@@ -133,9 +102,12 @@ pub(super) fn read(text: &str) -> Tokens<'_> {
 
 struct Reader<'a> {
     text: &'a str,
+    /// The text with its ASCII letters in lower case.
+    lower: &'a str,
+    lexicon: &'static Lexicon,
     at: usize,
     line_start: bool,
-    out: Tokens<'a>,
+    out: Vec<Token<'a>>,
 }
 
 impl<'a> Reader<'a> {
@@ -152,14 +124,14 @@ impl<'a> Reader<'a> {
     }
 
     fn push(&mut self, text: impl Into<Cow<'a, str>>, end: usize, kind: Kind) {
-        self.out.push(Token { text: text.into(), span: self.at..end, kind, known: &lexicon::NOUN });
+        self.out.push(Token { text: text.into(), span: self.at..end, kind, is_plain: false, known: &lexicon::NOUN });
     }
 
     /// Adds a word in lower case.
     fn say(&mut self, word: impl Into<Cow<'a, str>>, end: usize) {
         let text = word.into();
         let known = lexicon::known(&text);
-        self.out.push(Token { text, span: self.at..end, kind: Kind::Word(known.class), known });
+        self.out.push(Token { text, span: self.at..end, kind: Kind::Word(known.class), is_plain: false, known });
     }
 
     /// Adds a mark of `length` bytes and moves past it.
@@ -169,31 +141,43 @@ impl<'a> Reader<'a> {
         self.at = end;
     }
 
+    /// Adds a mark of one byte and moves past it and the space behind it.
+    fn joint(&mut self, kind: Kind) {
+        self.mark(kind, 1);
+        self.at += usize::from(self.text.as_bytes().get(self.at) == Some(&b' '));
+    }
+
     fn mention(&mut self, end: usize) {
         self.push(&self.text[self.at..end], end, Kind::Mention);
         self.at = end;
     }
 
+    #[inline]
     fn step(&mut self) {
-        if self.line_start && self.line_opening() {
+        let first = self.text.as_bytes().get(self.at).copied().unwrap_or(0);
+        if self.line_start && !first.is_ascii_alphabetic() && self.line_opening() {
             return;
         }
         self.line_start = false;
-        // Most of a message is small letters with spaces between them.
-        match self.text.as_bytes().get(self.at) {
-            Some(b' ') => return self.at += 1,
-            Some(b'a'..=b'z') => return self.word(),
+        // Most of a message is letters with spaces between them.
+        match first {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => return self.word(),
+            b',' => return self.joint(Kind::Comma),
+            b':' => return self.joint(Kind::Colon),
+            // Emphasis and other small signs are invisible, below there are more of them.
+            b' ' | b'{' | b'}' | b'*' | b'_' | b'/' | b'$' => return self.at += 1,
+            b'"' => return self.quoted('"', '"'),
+            b'\n' | b'\r' => {
+                self.mark(Kind::End { question: false }, 1);
+                self.line_start = true;
+                return;
+            }
             _ => {}
         }
         let Some(c) = self.char_at(self.at) else { return };
         let next = self.char_at(self.at + c.len_utf8());
         match c {
-            '\n' | '\r' => {
-                self.mark(Kind::End { question: false }, 1);
-                self.line_start = true;
-            }
             '`' => self.quoted('`', '`'),
-            '"' => self.quoted('"', '"'),
             '“' => self.quoted(c, '”'),
             '„' => self.quoted(c, '“'),
             '«' => self.quoted(c, '»'),
@@ -202,8 +186,6 @@ impl<'a> Reader<'a> {
                 self.quoted('\'', '\'');
             }
             '[' => self.link(),
-            ',' => self.mark(Kind::Comma, 1),
-            ':' => self.mark(Kind::Colon, 1),
             '?' => self.mark(Kind::End { question: true }, 1),
             '!' | ';' => self.mark(Kind::End { question: false }, 1),
             '|' => {
@@ -292,6 +274,15 @@ impl<'a> Reader<'a> {
     fn quoted(&mut self, open: char, close: char) {
         let start = self.at + open.len_utf8();
         let single = close == '\'' || close == '’';
+        if let Some(close) = u8::try_from(close).ok().filter(|close| close.is_ascii() && !single) {
+            // The common signs, in one pass over what they quote.
+            let rest = &self.text.as_bytes()[start..];
+            let length = scan::until(&rest[..rest.len().min(REACH)], close, b'\n');
+            return match rest.get(length) {
+                Some(byte) if *byte == close && length < REACH => self.mention(start + length + 1),
+                _ => self.at = start,
+            };
+        }
         let found = self.window(start).match_indices(close).map(|(at, sign)| start + at + sign.len()).find(|end| {
             // An apostrophe inside a word closes nothing.
             !(single && self.char_at(*end).is_some_and(char::is_alphanumeric))
@@ -330,14 +321,16 @@ impl<'a> Reader<'a> {
 
     /// A run of letters and figures with what joins them.
     fn word(&mut self) {
+        if !self.plain_word() && !self.plain_number() {
+            self.joined_word();
+        }
+    }
+
+    /// The same for what may be joined.
+    #[inline(never)]
+    fn joined_word(&mut self) {
         let start = self.at;
         let rest = self.rest();
-        if let Some(word) = small_word(rest) {
-            let end = start + word.len();
-            self.say(word, end);
-            self.at = end + usize::from(rest.as_bytes().get(word.len()) == Some(&b' '));
-            return;
-        }
         if rest.starts_with("http://") || rest.starts_with("https://") || rest.starts_with("www.") {
             let end = rest
                 .find(|c: char| c.is_whitespace() || matches!(c, ')' | '>' | ']' | '"' | '|'))
@@ -374,35 +367,63 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Adds the word that starts here if it is a run of letters of ASCII, only the first of them a capital or none, and
+    /// nothing joins it to more: neither a contraction nor an address.
+    #[inline]
+    fn plain_word(&mut self) -> bool {
+        let start = self.at;
+        let written = &self.text.as_bytes()[start..];
+        let (first, second) = scan::first(written);
+        let head = scan::letters(first);
+        let (mut length, mut capitals, mut tail) = (head.count, head.capitals & !0xff, 0);
+        if length == 8 {
+            let more = scan::letters(second);
+            length += more.count;
+            capitals |= more.capitals;
+            tail = more.lower;
+        }
+        if length == 0 || length == 16 || capitals != 0 || !ends_word(&written[length..]) {
+            return false;
+        }
+        let end = start + length;
+        let text = &self.lower[start..end];
+        let sign = written.get(length);
+        if text == "cannot" || (matches!(sign, Some(b':' | b'.')) && matches!(text, "http" | "https" | "www")) {
+            return false;
+        }
+        let known = self.lexicon.known(Key::new(head.lower, tail, length), text);
+        let kind = Kind::Word(known.class);
+        self.out.push(Token { text: text.into(), span: start..end, kind, is_plain: true, known });
+        self.at = end + usize::from(sign == Some(&b' '));
+        true
+    }
+
+    /// Adds the number that starts here if it consists of digits and nothing joins it to more.
+    fn plain_number(&mut self) -> bool {
+        let rest = self.rest();
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let is_thousands = matches!(rest.as_bytes()[digits..], [b',', b'0'..=b'9', ..]);
+        if digits == 0 || is_thousands || !ends_word(&rest.as_bytes()[digits..]) {
+            return false;
+        }
+        let end = self.at + digits;
+        self.push(&rest[..digits], end, Kind::Number);
+        self.at = end;
+        true
+    }
+
     /// A word of prose, its contraction written out.
     fn spoken(&mut self, piece: &str, end: usize) {
-        // Of all words that are not in small letters, messages have this one most.
-        if piece == "I" {
-            self.say("i", end);
-            self.at = end;
-            return;
-        }
-        let word = if piece.is_ascii() { piece.to_ascii_lowercase() } else { piece.to_lowercase().replace('’', "'") };
-        let (word, helper) = match word.as_str() {
-            "can't" | "cannot" => ("can", Some("not")),
-            "won't" => ("will", Some("not")),
-            "shan't" => ("shall", Some("not")),
-            "let's" => ("let", Some("us")),
-            _ => match word.split_once('\'') {
-                Some((verb, "t")) if verb.ends_with('n') => (&verb[..verb.len() - 1], Some("not")),
-                Some((who, "ve")) => (who, Some("have")),
-                Some((who, "ll")) => (who, Some("will")),
-                Some((who, "d")) => (who, Some("would")),
-                Some((who, "re")) => (who, Some("are")),
-                Some((who, "m")) => (who, Some("am")),
-                Some((who @ ("it" | "that" | "this" | "there" | "here" | "what" | "he" | "she" | "who"), "s")) => {
-                    (who, Some("is"))
-                }
-                Some((who, "s" | "")) => (who, None),
-                _ => (word.as_str(), None),
-            },
+        let helper = if piece.is_ascii() {
+            let (word, helper) = written_out(&self.lower[end - piece.len()..end]);
+            self.say(word, end);
+            helper
+        } else {
+            let lower = piece.to_lowercase().replace('’', "'");
+            let (word, helper) = written_out(&lower);
+            self.say(word.to_owned(), end);
+            helper
         };
-        self.say(word.to_owned(), end);
         if let Some(helper) = helper {
             self.say(helper, end);
         }
@@ -410,19 +431,41 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The word at the start of a text if it is a run of small letters that nothing joins to more, neither a contraction nor
-/// the start of an address.
-fn small_word(text: &str) -> Option<&str> {
-    let end = text.bytes().take_while(u8::is_ascii_lowercase).count();
-    let ends = match text.as_bytes()[end..] {
+/// Words that contractions and signs stand for without having their letters.
+pub(super) const HELPERS: [&str; 11] = ["not", "us", "have", "will", "would", "are", "am", "is", "and", "shall", "can"];
+
+/// The two words of a contraction; a word that is none, alone.
+fn written_out(word: &str) -> (&str, Option<&'static str>) {
+    match word {
+        "can't" | "cannot" => ("can", Some("not")),
+        "won't" => ("will", Some("not")),
+        "shan't" => ("shall", Some("not")),
+        "let's" => ("let", Some("us")),
+        _ => match word.split_once('\'') {
+            Some((verb, "t")) if verb.ends_with('n') => (&verb[..verb.len() - 1], Some("not")),
+            Some((who, "ve")) => (who, Some("have")),
+            Some((who, "ll")) => (who, Some("will")),
+            Some((who, "d")) => (who, Some("would")),
+            Some((who, "re")) => (who, Some("are")),
+            Some((who, "m")) => (who, Some("am")),
+            Some((who @ ("it" | "that" | "this" | "there" | "here" | "what" | "he" | "she" | "who"), "s")) => {
+                (who, Some("is"))
+            }
+            Some((who, "s" | "")) => (who, None),
+            _ => (word, None),
+        },
+    }
+}
+
+/// Whether what follows letters or digits does not join them to more.
+fn ends_word(rest: &[u8]) -> bool {
+    match rest {
+        [b' ', ..] | [] => true,
         [b'_' | b'.' | b'/' | b'@' | b'#' | b'-' | b'\'' | b':', next, ..] => {
             next.is_ascii() && !next.is_ascii_alphanumeric()
         }
         [sign, ..] => sign.is_ascii() && !sign.is_ascii_alphanumeric(),
-        [] => true,
-    };
-    let word = &text[..end];
-    (ends && !matches!(word, "" | "cannot" | "http" | "https" | "www")).then_some(word)
+    }
 }
 
 /// Lower case followed by upper case inside one word: a name from code.
@@ -444,10 +487,6 @@ fn is_quiet(c: char) -> bool {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Vec<Token<'_>> {
-        super::read(text).to_vec()
-    }
-
     fn show(text: &str) -> String {
         let piece = |token: Token<'_>| match token.kind {
             Kind::Word(_) => token.text.into_owned(),
@@ -459,7 +498,7 @@ mod tests {
             Kind::End { question: true } => "?".to_owned(),
             Kind::End { question: false } => ".".to_owned(),
         };
-        read(text).into_iter().map(piece).collect::<Vec<_>>().join(" ")
+        read(text, &text.to_ascii_lowercase()).into_iter().map(piece).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
@@ -478,27 +517,21 @@ mod tests {
             ("Issue created ✅ Email sent", "issue created | email sent ."),
             ("flight HAT052 and GitHub", "flight <HAT052> and <GitHub> ."),
             ("an unclosed \" and ` here", "an unclosed and here ."),
+            ("the «né ♻» and «no", "the <«né ♻»> and no ."),
         ] {
             assert_eq!(show(text), expected, "{text}");
         }
     }
 
     #[test]
-    fn short_and_long_messages_are_tokenized_the_same() {
-        for count in [0, 1, FEW - 2, FEW - 1, FEW, FEW + 1, 3 * FEW] {
-            let texts: Vec<String> = read(&"Bag ".repeat(count)).iter().map(|token| token.text.to_string()).collect();
-            let expected: Vec<&str> = std::iter::repeat_n("bag", count).chain([""]).collect();
-            assert_eq!(texts, expected, "{count}");
-        }
-    }
-
-    #[test]
     fn spans_are_bytes_of_the_message() {
         let text = "Zoë’s naïve «quote» I've sent";
-        for token in read(text) {
+        let lower = text.to_ascii_lowercase();
+        let tokens = read(text, &lower);
+        for token in &tokens {
             assert!(text.is_char_boundary(token.span.start) && text.is_char_boundary(token.span.end));
         }
-        let sent = read(text).into_iter().find(|token| token.text == "sent").unwrap();
+        let sent = tokens.into_iter().find(|token| token.text == "sent").unwrap();
         assert_eq!(&text[sent.span], "sent");
     }
 }

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::lexicon::known;
+use super::scan;
 
 /// Base, past and participle of irregular verbs that agents and tools use.
 pub(super) const IRREGULAR: [(&str, &str, &str); 44] = [
@@ -93,7 +94,12 @@ impl Verbs {
         known(word).form.or_else(|| self.own(word))
     }
 
-    /// The same for the author's own verbs alone.
+    /// Whether the author has verbs of their own.
+    pub(super) fn has_own(&self) -> bool {
+        !self.own.is_empty()
+    }
+
+    /// The verb and form of a lower-case word if it is one of these.
     pub(super) fn own(&self, word: &str) -> Option<(&str, Form)> {
         self.own.get(word).map(|(verb, form)| (verb.as_str(), *form))
     }
@@ -170,19 +176,17 @@ fn third_person(verb: &str) -> String {
     }
 }
 
+/// Plurals that follow no rule.
+pub(super) const PLURALS: [(&str, &str); 3] = [("people", "person"), ("children", "child"), ("indices", "index")];
+
 /// A noun without its plural ending.
 pub(super) fn singular(word: &str) -> Cow<'_, str> {
-    let Some(stem) = word.strip_suffix('s') else {
-        return match word {
-            "people" => "person",
-            "children" => "child",
-            _ => word,
-        }
-        .into();
-    };
+    if let Some((_, noun)) = PLURALS.iter().find(|(plural, _)| *plural == word) {
+        return (*noun).into();
+    }
+    let Some(stem) = word.strip_suffix('s') else { return word.into() };
     // Abbreviations are too short for the rules below: "gas" and "dns" are not plurals.
     match word {
-        "indices" => return "index".into(),
         "prs" | "mrs" | "ids" | "vms" | "dbs" | "ips" => return stem.into(),
         "series" => return word.into(),
         _ if word.len() <= 3 || stem.ends_with(['s', 'u', 'i']) => return word.into(),
@@ -249,31 +253,40 @@ pub(super) fn name_words(name: &str) -> Vec<Cow<'_, str>> {
 
 /// The lowercase words of a text.
 pub(super) fn each_word(text: &str) -> impl Iterator<Item = Cow<'_, str>> + Clone {
+    each_written(text).map(lower)
+}
+
+/// The words of a text as they are written.
+pub(super) fn each_written(text: &str) -> impl Iterator<Item = &str> + Clone {
     let mut rest = text;
     std::iter::from_fn(move || {
-        // Most names are lowercase with one separator between words.
-        rest = rest.strip_prefix('_').unwrap_or(rest);
-        let small = rest.bytes().take_while(|byte| is_small_byte(*byte)).count();
-        let word;
-        if small > 0 && rest.as_bytes().get(small).is_none_or(u8::is_ascii) {
-            (word, rest) = rest.split_at(small);
-            return Some(word.into());
+        let signs = rest.bytes().take_while(|byte| byte.is_ascii() && !byte.is_ascii_alphanumeric()).count();
+        rest = &rest[signs..];
+        if !rest.bytes().next().is_some_and(|byte| byte.is_ascii()) {
+            rest = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
         }
-        let from = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
-        (word, rest) = from.split_at(word_end(from));
-        (!word.is_empty()).then(|| lower(word))
+        let word;
+        (word, rest) = rest.split_at(word_end(rest));
+        (!word.is_empty()).then_some(word)
     })
 }
 
 /// Where the word ends that a text starts with.
+#[inline]
 fn word_end(text: &str) -> usize {
-    // A capital and small letters, as most words that come here are.
+    // A capital or none, and small letters, as most words are.
     let bytes = text.as_bytes();
-    let small = bytes.iter().skip(1).take_while(|byte| is_small_byte(**byte)).count();
-    let (first, next) = (bytes.first().copied().unwrap_or(0), bytes.get(1 + small).copied().unwrap_or(0));
-    if first.is_ascii_alphanumeric() && small > 0 && next.is_ascii() {
-        return 1 + small;
+    let capital = usize::from(bytes.first().is_some_and(u8::is_ascii_uppercase));
+    let small = scan::small(&bytes[capital..]);
+    if small > 0 && bytes.get(capital + small).is_none_or(u8::is_ascii) {
+        return capital + small;
     }
+    odd_word_end(text)
+}
+
+/// The same for any letters.
+#[inline(never)]
+fn odd_word_end(text: &str) -> usize {
     let mut letters = text.char_indices().peekable();
     let mut before: Option<char> = None;
     while let Some((at, c)) = letters.next() {
@@ -291,17 +304,13 @@ fn word_end(text: &str) -> usize {
 }
 
 /// A word in lower case, letter by letter: the end of a word changes nothing, as it does in Greek.
-fn lower(word: &str) -> Cow<'_, str> {
+pub(super) fn lower(word: &str) -> Cow<'_, str> {
     if is_small(word) { word.into() } else { word.chars().flat_map(char::to_lowercase).collect::<String>().into() }
 }
 
 /// Whether a text consists of ASCII digits and lowercase letters, so that it is one lowercase word.
 fn is_small(text: &str) -> bool {
-    text.bytes().all(is_small_byte)
-}
-
-fn is_small_byte(byte: u8) -> bool {
-    byte.is_ascii_lowercase() || byte.is_ascii_digit()
+    scan::small(text.as_bytes()) == text.len()
 }
 
 /// What a word does in a sentence; everything unknown is a noun.
@@ -395,6 +404,9 @@ pub(super) const CLASSES: [(Class, &str); 22] = [
     (Class::Particle, "up down out off back together over along"),
     (Class::Noun, "reply apply supply family assembly anomaly fly ally bully july multiply rely italy lily"),
 ];
+
+/// What an infinitive follows that says what was done: "I was able to cancel it", "I managed to book it".
+pub(super) const ACHIEVED: [&str; 3] = ["able", "managed", "proceeded"];
 
 /// Written-out numbers, which count like figures before a noun.
 pub(super) fn is_number_word(word: &str) -> bool {

@@ -1,0 +1,134 @@
+//! Runs of bytes, eight at a time: words have any length, so a loop over single bytes ends where no processor expects it.
+
+/// A number with the same byte everywhere.
+const fn all(byte: u8) -> u64 {
+    u64::from_le_bytes([byte; 8])
+}
+
+/// The highest bit of every byte.
+const HIGH: u64 = all(0x80);
+
+/// The first 16 bytes of a text as two numbers, zero behind its end.
+#[inline]
+pub(super) fn first(bytes: &[u8]) -> (u64, u64) {
+    match (bytes.first_chunk::<8>(), bytes.get(8..).and_then(<[u8]>::first_chunk)) {
+        (Some(head), Some(tail)) => (u64::from_le_bytes(*head), u64::from_le_bytes(*tail)),
+        (Some(head), None) => (u64::from_le_bytes(*head), last(bytes, bytes.len() - 8)),
+        (None, _) => (few(bytes), 0),
+    }
+}
+
+/// Fewer than eight bytes as one number, zero behind their end.
+#[inline]
+pub(super) fn few(bytes: &[u8]) -> u64 {
+    match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        (Some(first), Some(last)) => {
+            u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << (8 * (bytes.len() - 4))
+        }
+        _ => bytes.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte)),
+    }
+}
+
+/// The last bytes of a text, at most seven of them, as one number. All others are shifted out, half of them at a time.
+#[inline]
+fn last(bytes: &[u8], count: usize) -> u64 {
+    match bytes.last_chunk() {
+        Some(eight) => u64::from_le_bytes(*eight) >> (32 - 4 * count) >> (32 - 4 * count),
+        None => few(bytes),
+    }
+}
+
+/// The highest bit of each byte that is from `low` to `high`, both ASCII.
+#[inline]
+fn between(eight: u64, low: u8, high: u8) -> u64 {
+    let seven = eight & !HIGH;
+    let (from, behind) = (seven + all(0x80 - low), seven + all(0x7f - high));
+    from & !behind & !eight & HIGH
+}
+
+/// The letters of ASCII at the start of eight bytes.
+pub(super) struct Letters {
+    pub(super) count: usize,
+    /// In lower case, zero behind their end.
+    pub(super) lower: u64,
+    /// Not zero in each byte that is a capital.
+    pub(super) capitals: u64,
+}
+
+/// The letters of ASCII at the start of eight bytes.
+#[inline]
+pub(super) fn letters(eight: u64) -> Letters {
+    // Of all signs, only capitals become small letters by this bit.
+    let case = all(b'a' - b'A');
+    let lower = eight | case;
+    let others = between(lower, b'a', b'z') ^ HIGH;
+    let mask = ((others & others.wrapping_neg()) >> 7).wrapping_sub(1);
+    let count = (others.trailing_zeros() / 8) as usize;
+    Letters { count, lower: lower & mask, capitals: !eight & case & mask }
+}
+
+/// How many lowercase letters and digits of ASCII a text starts with.
+#[inline]
+pub(super) fn small(bytes: &[u8]) -> usize {
+    run(bytes, |eight| between(eight, b'a', b'z') | between(eight, b'0', b'9'))
+}
+
+/// How many bytes a text starts with that are neither of two.
+pub(super) fn until(bytes: &[u8], one: u8, other: u8) -> usize {
+    run(bytes, |eight| !(between(eight, one, one) | between(eight, other, other)) & HIGH)
+}
+
+/// How many bytes a text starts with that belong to a class. `class` sets the highest bit of each byte that does.
+#[inline]
+fn run(bytes: &[u8], class: impl Fn(u64) -> u64) -> usize {
+    let mut count = 0;
+    while let Some(eight) = bytes.get(count..).and_then(<[u8]>::first_chunk) {
+        let others = class(u64::from_le_bytes(*eight)) ^ HIGH;
+        if others != 0 {
+            return count + (others.trailing_zeros() / 8) as usize;
+        }
+        count += 8;
+    }
+    let rest = bytes.len() - count;
+    let others = class(last(bytes, rest)) ^ HIGH;
+    count + rest.min((others.trailing_zeros() / 8) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_end_where_bytes_say_so() {
+        let is_small = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        for byte in 0..=u8::MAX {
+            for at in 0..20 {
+                let mut text = *b"abcxyz0189azbymq7jk";
+                if let Some(place) = text.get_mut(at) {
+                    *place = byte;
+                }
+                for end in 0..=text.len() {
+                    let text = &text[..end];
+                    assert_eq!(small(text), text.iter().take_while(|byte| is_small(byte)).count());
+                    let found = text.iter().position(|byte| matches!(byte, b'"' | b'\n')).unwrap_or(end);
+                    assert_eq!(until(text, b'"', b'\n'), found);
+                    let eight = first(text).0.to_le_bytes();
+                    let found = letters(u64::from_le_bytes(eight));
+                    let count = eight.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+                    let word = eight[..count].to_ascii_lowercase();
+                    assert_eq!((found.count, found.lower), (count, first(&word).0));
+                    let capitals = found.capitals.to_le_bytes().map(|byte| byte != 0);
+                    assert_eq!(capitals, std::array::from_fn(|at| at < count && eight[at].is_ascii_uppercase()));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_start_of_a_text_is_two_numbers() {
+        assert_eq!(first(b""), (0, 0));
+        assert_eq!(first(b"ab"), (0x6261, 0));
+        assert_eq!(first(b"abcdefghijklmnopqrst"), (0x6867_6665_6463_6261, 0x706f_6e6d_6c6b_6a69));
+        assert_eq!(first(b"abcdefghi"), (0x6867_6665_6463_6261, 0x69));
+    }
+}
