@@ -1,12 +1,12 @@
 //! `narrative`: does the final message match what was done?
 //!
 //! The final message is read for actions that it claims, and each claim is compared with the calls: could any of them have
-//! made it true? Reading English: `message` finds the prose, `tokens` splits it into words, `words` and `lexicon` classify
-//! single words, `index` finds values by word, `claims` reads who did what, `phrases` to what and when. Evidence: `actions`
-//! says which actions make a verb true, `did` what a call did, with `shell`, `programs`, `sql` and `patch` for texts that
-//! are run. Comparing: `objects` finds named objects, `backing` judges claims, `delivered` and `lookups` find claims that
-//! need no call, `mentioned` finds mentioned tools, `stated` and `keyed` values that do not match, `explain` writes the
-//! messages.
+//! made it true? Reading English: `message` finds the prose, `tokens` splits it into words with `scan`, `words` and
+//! `lexicon` classify single words, `index` finds values by word, `claims` reads who did what, `phrases` to what and when.
+//! Evidence: `tools` lists what was called, `actions` says which actions make a verb true, `did` what a call did, with
+//! `shell`, `programs`, `sql` and `patch` for texts that are run. Comparing: `objects` finds named objects, `backing` judges
+//! claims, `delivered` and `lookups` find claims that need no call, `mentioned` finds mentioned tools, `stated` and `keyed`
+//! values that do not match, `explain` writes the messages.
 
 mod actions;
 mod backing;

@@ -176,7 +176,7 @@ impl Finder {
             // It searches one trace, so it must be cheap to build.
             let mut builder = AhoCorasick::builder();
             builder.ascii_case_insensitive(true).match_kind(MatchKind::Standard);
-            builder.kind(Some(AhoCorasickKind::NoncontiguousNFA)).build(&names).ok()
+            builder.kind(Some(AhoCorasickKind::ContiguousNFA)).build(&names).ok()
         };
         Self { patterns: if names.is_empty() { None } else { build() }, numbers, kinds }
     }
