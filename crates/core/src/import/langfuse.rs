@@ -77,8 +77,8 @@ pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
     otel::pieces(text, &LISTS, is_row, piece)
 }
 
-fn piece(text: &str) -> Result<Piece<'_>, ImportError> {
-    let row: Row<'_> = wire::piece(text)?;
+fn piece(found: otel::Row<'_>) -> Result<Piece<'_>, ImportError> {
+    let (row, text): (Row<'_>, &str) = (found.read()?, found.text);
     let key = row.trace_id.ok_or_else(|| ImportError::new("the observation has no trace id"))?;
     let inner = row.metadata.filter(|_| row.attributes.is_empty()).and_then(attributes);
     let text = match inner.zip(text.trim_end().strip_suffix('}')) {

@@ -59,10 +59,10 @@ pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
     otel::pieces(text, &LISTS, is_row, piece)
 }
 
-fn piece(text: &str) -> Result<Piece<'_>, ImportError> {
-    let row: Row<'_> = wire::piece(text)?;
+fn piece(found: otel::Row<'_>) -> Result<Piece<'_>, ImportError> {
+    let row: Row<'_> = found.read()?;
     let key = row.trace_id.ok_or_else(|| ImportError::new("the run has no trace id"))?;
-    Ok(Piece { key: key.into_cow(), text: text.into() })
+    Ok(Piece { key: key.into_cow(), text: found.text.into() })
 }
 
 /// The span of a piece.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::otel::rows;
+use super::otel::{Row, rows};
 use super::shape::Shape;
 use super::spans::{self, Attributes, Moment, Span, Status, constant};
 use super::wire::{self, Text};
@@ -50,9 +50,9 @@ pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
     rows(text, &LISTS, is_piece)?.into_iter().map(piece).collect()
 }
 
-fn piece((place, text): (String, &str)) -> Result<Piece<'_>, ImportError> {
+fn piece((place, found): (String, Row<'_>)) -> Result<Piece<'_>, ImportError> {
     let at = |error: ImportError| if place.is_empty() { error } else { error.at(&place) };
-    let row: Outside<'_> = wire::piece(text).map_err(at)?;
+    let row: Outside<'_> = found.read().map_err(at)?;
     let key = match row.object.as_deref() {
         Some("trace") => row.id,
         _ => row.trace_id,
@@ -60,7 +60,7 @@ fn piece((place, text): (String, &str)) -> Result<Piece<'_>, ImportError> {
     let key = key.ok_or_else(|| {
         at(ImportError::new("it has no trace id").hint("a trace has its `id`, a span that of its trace in `trace_id`"))
     })?;
-    Ok(Piece { key: key.into_cow(), text: text.into() })
+    Ok(Piece { key: key.into_cow(), text: found.text.into() })
 }
 
 #[derive(Deserialize)]

@@ -55,29 +55,48 @@ pub(super) fn pieces<'a>(
     text: &'a str,
     lists: &[&str],
     is_row: fn(&Shape<'_>) -> bool,
-    piece: fn(&'a str) -> Result<Piece<'a>, ImportError>,
+    piece: fn(Row<'a>) -> Result<Piece<'a>, ImportError>,
 ) -> Result<Vec<Piece<'a>>, ImportError> {
+    let at = |place: String, error: ImportError| if place.is_empty() { error } else { error.at(place) };
     let rows = rows(text, lists, is_row)?.into_iter();
-    rows.map(|(place, row)| piece(row).map_err(|error| if place.is_empty() { error } else { error.at(place) }))
-        .collect()
+    rows.map(|(place, row)| piece(row).map_err(|error| at(place, error))).collect()
+}
+
+/// A row of a value, and whether that was checked.
+#[derive(Clone, Copy)]
+pub(super) struct Row<'a> {
+    pub(super) text: &'a str,
+    is_checked: bool,
+}
+
+impl<'a> Row<'a> {
+    /// Reads it, and checks it where that is left to do.
+    pub(super) fn read<T: Deserialize<'a>>(self) -> Result<T, ImportError> {
+        if self.is_checked { wire::piece(self.text) } else { wire::typed(self.text) }
+    }
 }
 
 /// The rows of a value: the elements of a list, or those of a list under one of some keys, or the value itself. A row may have
-/// more rows in it. Each with its place. The value is checked.
+/// more rows in it. Each with its place.
 pub(super) fn rows<'a>(
     text: &'a str,
     lists: &[&str],
     is_row: fn(&Shape<'_>) -> bool,
-) -> Result<Vec<(String, &'a str)>, ImportError> {
-    let itself = || vec![(String::new(), text)];
+) -> Result<Vec<(String, Row<'a>)>, ImportError> {
+    let itself = |is_checked: bool| vec![(String::new(), Row { text, is_checked })];
     if text.trim_start().starts_with('[') {
         return Ok(placed("", wire::typed(text)?).collect());
     }
+    // Most values are single rows, which have none of the keys.
+    let is_there = |path: &&str| path.rsplit('.').next().is_some_and(|key| text.contains(&format!("\"{key}\"")));
+    if !lists.iter().any(is_there) {
+        return Ok(itself(false));
+    }
     let shape = Shape::Object(wire::typed(text)?);
     let list = |path: &&str| shape.find(path).filter(|list| list.get().starts_with('['));
-    let Some((key, list)) = lists.iter().find_map(|path| Some((*path, list(path)?))) else { return Ok(itself()) };
+    let Some((key, list)) = lists.iter().find_map(|path| Some((*path, list(path)?))) else { return Ok(itself(true)) };
     let items: Vec<&RawValue> = wire::part(list).map_err(|error| error.at(key))?;
-    let mut rows = if is_row(&shape) { itself() } else { Vec::new() };
+    let mut rows = if is_row(&shape) { itself(true) } else { Vec::new() };
     // A row may also have a list of something else under such a key.
     if rows.is_empty() || items.iter().any(|item| Shape::part(item.get()).is_some_and(|item| is_row(&item))) {
         rows.extend(placed(key, items));
@@ -85,8 +104,9 @@ pub(super) fn rows<'a>(
     Ok(rows)
 }
 
-fn placed<'a>(key: &str, items: Vec<&'a RawValue>) -> impl Iterator<Item = (String, &'a str)> {
-    items.into_iter().enumerate().map(move |(at, item)| (format!("{key}[{at}]"), item.get()))
+fn placed<'a>(key: &str, items: Vec<&'a RawValue>) -> impl Iterator<Item = (String, Row<'a>)> {
+    let row = |item: &'a RawValue| Row { text: item.get(), is_checked: true };
+    items.into_iter().enumerate().map(move |(at, item)| (format!("{key}[{at}]"), row(item)))
 }
 
 /// The ids of a span.
@@ -122,15 +142,15 @@ pub(super) fn refuse_page(text: &str) -> Result<(), ImportError> {
     Ok(())
 }
 
-fn piece(text: &str) -> Result<Piece<'_>, ImportError> {
-    let span: SpanTrace<'_> = wire::piece(text)?;
+fn piece(row: Row<'_>) -> Result<Piece<'_>, ImportError> {
+    let span: SpanTrace<'_> = row.read()?;
     let id = span.trace_id.or(span.context.trace_id).or(span.column);
     let key = id.as_ref().and_then(|id| spans::id(&id.0)).map(Cow::into_owned);
     let key = key.ok_or_else(|| {
         ImportError::new("the span has no trace id")
             .hint("set `trace_id`, `traceId` or `context.trace_id`; it shows which spans belong together")
     })?;
-    Ok(Piece { key: key.into(), text: text.into() })
+    Ok(Piece { key: key.into(), text: row.text.into() })
 }
 
 #[derive(Deserialize)]

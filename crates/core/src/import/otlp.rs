@@ -124,8 +124,8 @@ pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
 }
 
 /// A span without its resource.
-fn piece(span: &str) -> Result<Piece<'_>, ImportError> {
-    let id: TraceId<'_> = wire::piece(span)?;
+fn piece(row: otel::Row<'_>) -> Result<Piece<'_>, ImportError> {
+    let (id, span): (TraceId<'_>, &str) = (row.read()?, row.text);
     let key = spans::id(&id.trace).ok_or_else(|| ImportError::new("traceId is empty"))?;
     Ok(Piece { key: key.into_owned().into(), text: format!("{{\"spans\":[{span}]}}").into() })
 }
