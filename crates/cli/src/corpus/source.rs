@@ -1,6 +1,7 @@
 //! The inputs: files, folders of files, and standard input.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
 use std::io::{self, Read};
@@ -120,16 +121,19 @@ pub(crate) fn expand(inputs: &[PathBuf], note: &mut dyn FnMut(&str)) -> Vec<Sour
     for input in inputs {
         if input.as_os_str() == "-" {
             // No file has this place, because places are absolute.
-            if seen.insert(input.clone()) {
+            if seen.insert(input.clone().into_os_string()) {
                 out.push(Source::new("-".to_owned(), None, Place::StandardInput));
             }
             continue;
         }
         for file in input::files(input, &RECORDS, Trust::Trusted, note) {
             match file.and_then(|path| source(path, &mut places)) {
-                // A record that is read twice counts twice, so a file is one source regardless of its spelling.
-                Ok((place, source)) if seen.insert(place.clone()) => out.push(source),
-                Ok(_) => {}
+                Ok((place, source)) => {
+                    // A record that is read twice counts twice, so a file is one source regardless of its spelling.
+                    if seen.insert(place.into_os_string()) {
+                        out.push(source);
+                    }
+                }
                 Err(refusal) => {
                     let name = refusal.place.clone();
                     out.push(Source::new(name, Some(0), Place::Refused(refusal)));
@@ -142,13 +146,13 @@ pub(crate) fn expand(inputs: &[PathBuf], note: &mut dyn FnMut(&str)) -> Vec<Sour
 
 /// Groups the files of sub-agents with the files of their sessions.
 fn with_companions(sources: Vec<Source>) -> Vec<Source> {
-    let mut sessions: BTreeMap<PathBuf, usize> = BTreeMap::new();
+    let mut sessions: BTreeMap<&OsStr, usize> = BTreeMap::new();
     for (at, source) in sources.iter().enumerate() {
         if let Place::File(path) = &source.place {
-            sessions.insert(path.clone(), at);
+            sessions.insert(path.as_os_str(), at);
         }
     }
-    let home = |source: &Source| sessions.get(&session_of(source)?).copied();
+    let home = |source: &Source| sessions.get(session_of(source)?.as_os_str()).copied();
     let homes: Vec<Option<usize>> = sources.iter().map(home).collect();
     let mut out: Vec<Option<Source>> = sources.into_iter().map(Some).collect();
     for (at, home) in homes.into_iter().enumerate() {

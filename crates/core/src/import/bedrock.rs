@@ -168,7 +168,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
             builder.add(message, &place)?;
         }
         id = own.map(|id| id.0);
-        model = model_id.map(|model| model.into_owned());
+        model = model_id.map(Text::into_owned);
     }
     let trace = builder.finish(model, None);
     Ok(vec![Imported { id, group: None, seal: None, fields: record.text.into(), trace }])

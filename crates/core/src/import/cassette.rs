@@ -46,9 +46,9 @@ pub(super) fn read(record: Record<'_>) -> Result<Vec<Imported<'_>>, ImportError>
         ImportError::new(format!("it {why}")).hint(hint)
     })?;
     trace.read_only = whole.get("observed").map_or_else(BTreeSet::new, read_only_tools);
-    let text =
+    let named =
         |key: &str| wire::optional(parts.get(key).copied(), wire::part::<Option<Text<'_>>>, key).map(Option::flatten);
-    let (test, model) = (text("test")?, text("model")?);
+    let (test, model) = (named("test")?, named("model")?);
     let run = wire::optional(parts.get("run").copied(), wire::part::<Option<u64>>, "run")?.flatten();
     let id = test.map(|test| row_name(&test, model.as_deref(), run, None));
     Ok(vec![Imported { id, group: None, seal: Some(seal), fields: record.text.into(), trace }])

@@ -99,7 +99,7 @@ fn piece(text: &str) -> Result<Option<Piece<'_>>, ImportError> {
         }
         _ => false,
     };
-    let key = line.session.or(line.session_id).map_or(Cow::Borrowed(""), |session| session.into_cow());
+    let key = line.session.or(line.session_id).map_or(Cow::Borrowed(""), Text::into_cow);
     if matters {
         return Ok(Some(Piece { key, text: Cow::Borrowed(text) }));
     }

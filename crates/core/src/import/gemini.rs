@@ -128,7 +128,7 @@ pub(super) fn reply(text: &str) -> Result<Message, ImportError> {
     let usage = USAGE.read(reply.usage, "usageMetadata")?;
     let further = FURTHER_USAGE.read(reply.usage, "usageMetadata")?.unwrap_or_default();
     out.spent = Spent::reported(usage.map(|usage| with_further(usage, further).with_cache_in_input()));
-    out.model = reply.model.map(|model| model.into_owned());
+    out.model = reply.model.map(Text::into_owned);
     Ok(out)
 }
 

@@ -157,7 +157,7 @@ fn sample<'a>(text: &'a str, eval: Option<&Eval<'_>>, options: &Options) -> Resu
         (None, Some(limit)) => limited(&limit.kind),
         (None, None) => word.and_then(|word| stop_reason(&word)),
     };
-    let model = eval.and_then(|eval| eval.model.clone()).or(sample.output.model).map(|model| model.into_owned());
+    let model = eval.and_then(|eval| eval.model.clone()).or(sample.output.model).map(Text::into_owned);
     let id = match sample.id.map(wire::value).transpose()? {
         Some(Value::String(id)) => Some(id),
         Some(Value::Number(id)) => Some(json::number_text(&id)),

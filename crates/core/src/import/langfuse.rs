@@ -135,11 +135,11 @@ fn span(row: Row<'_>) -> Result<Span<'_>, ImportError> {
     Ok(Span {
         id: own(row.id),
         parent: own(row.parent_observation_id),
-        name: row.name.map_or(Cow::Borrowed(""), |name| name.into_cow()),
+        name: row.name.map_or(Cow::Borrowed(""), Text::into_cow),
         start: row.start_time.map(|moment| moment.0),
         end: row.end_time.map(|moment| moment.0),
         status: Status::Unset,
-        status_message: row.status_message.map(|text| text.into_cow()),
+        status_message: row.status_message.map(Text::into_cow),
         attributes: Attributes::plain(attributes),
         events: Vec::new(),
         resource: None,

@@ -95,11 +95,11 @@ fn span(row: Row<'_>) -> Span<'_> {
     Span {
         id: own(row.id),
         parent: own(row.parent_run_id).or(above),
-        name: row.name.map_or(Cow::Borrowed(""), |name| name.into_cow()),
+        name: row.name.map_or(Cow::Borrowed(""), Text::into_cow),
         start: row.start_time.map(|moment| moment.0),
         end: row.end_time.map(|moment| moment.0),
         status: if error.is_some() { Status::Failed } else { Status::Unset },
-        status_message: error.map(|error| error.into_cow()),
+        status_message: error.map(Text::into_cow),
         attributes: Attributes::plain(attributes),
         events: Vec::new(),
         resource: None,

@@ -158,7 +158,7 @@ fn span(wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
                 .hint("an unknown span could be a call, and calls are never left out"));
         }
     }
-    let name = data.name.and_then(wire::name).or_else(|| data.kind.map(|kind| kind.into_owned()));
+    let name = data.name.and_then(wire::name).or_else(|| data.kind.map(Text::into_owned));
     let own = |id: Option<Text<'_>>| id.map(|id| Cow::Owned(id.into_owned()));
     Ok(Span {
         id: own(wire.id),
@@ -167,7 +167,7 @@ fn span(wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
         start: wire.started_at.map(|moment| moment.0),
         end: wire.ended_at.map(|moment| moment.0),
         status: if wire.error.is_some() { Status::Failed } else { Status::Unset },
-        status_message: wire.error.and_then(|error| error.message).map(|text| text.into_cow()),
+        status_message: wire.error.and_then(|error| error.message).map(Text::into_cow),
         attributes: Attributes::plain(attributes),
         events: Vec::new(),
         resource: None,

@@ -177,7 +177,7 @@ fn logged<'a>(
         (None, Some(response)) => ("response.", Completion { usage: response.usage.or(usage), ..response }),
     };
     let name = id.or(reply.id).map(|id| id.0);
-    let model = reply.model.or(model).or(request_model).map(|model| model.into_owned());
+    let model = reply.model.or(model).or(request_model).map(Text::into_owned);
     let place = format!("{prefix}usage");
     let usage = USAGE.read(reply.usage, &place)?;
     let usage = usage.map(Usage::with_cache_in_input);
@@ -244,7 +244,7 @@ pub(super) fn reply(text: &str) -> Result<Message, ImportError> {
     let mut message = read
         .filter(|message| message.role == Role::Assistant)
         .ok_or_else(|| ImportError::new(format!("{place}.role must be \"assistant\"")))?;
-    message.model = reply.model.map(|model| model.into_owned());
+    message.model = reply.model.map(Text::into_owned);
     Ok(message)
 }
 

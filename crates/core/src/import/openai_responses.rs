@@ -95,7 +95,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
             }
         }
         let stop = stop(&reply, exchange.waiting);
-        (reply.id.map(|id| id.0), reply.model.map(|model| model.into_owned()), stop)
+        (reply.id.map(|id| id.0), reply.model.map(Text::into_owned), stop)
     };
     exchange.builder.stop = if exchange.is_refused { Some(StopReason::Refused) } else { stop };
     let trace = exchange.builder.finish(model, None);
@@ -196,7 +196,7 @@ pub(super) fn reply(text: &str) -> Result<Message, ImportError> {
     }
     out.stop = out.stop.or(stop(&reply, waiting));
     out.spent = Spent::reported(usage.map(Usage::with_cache_in_input));
-    out.model = reply.model.map(|model| model.into_owned());
+    out.model = reply.model.map(Text::into_owned);
     Ok(out)
 }
 

@@ -273,7 +273,7 @@ fn span(mut wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
     ]);
     let message = message.or(wire.status_message);
     let events = wire.events.into_iter().chain(wire.span_events).map(|event| Event {
-        name: event.name.map_or(Cow::Borrowed(""), |name| name.into_cow()),
+        name: event.name.map_or(Cow::Borrowed(""), Text::into_cow),
         attributes: Attributes::plain(event.attributes),
     });
     let own_id = |id: Id<'_>| spans::id(&id.0).map(|id| Cow::Owned(id.into_owned()));
@@ -282,12 +282,12 @@ fn span(mut wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
     Ok(Span {
         id: wire.span_id.or(wire.context.span_id).or(wire.column).and_then(own_id),
         parent: wire.parent_span_id.or(parent.and_then(|ids| ids.span_id)).and_then(own_id),
-        name: wire.name.or(wire.span_name).map_or(Cow::Borrowed(""), |name| name.into_cow()),
+        name: wire.name.or(wire.span_name).map_or(Cow::Borrowed(""), Text::into_cow),
         start: wire.start_time.map(|moment| moment.0),
         // A span that is still open has an end of 0.
         end: wire.end_time.map(|moment| moment.0).filter(|end| *end > 0),
         status: status.max(other),
-        status_message: message.map(|text| text.into_cow()),
+        status_message: message.map(Text::into_cow),
         attributes: Attributes::plain(wire.attributes),
         events: events.collect(),
         resource: wire

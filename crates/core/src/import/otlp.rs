@@ -201,7 +201,7 @@ fn read<'a>(pieces: &[&'a str]) -> Result<Vec<Span<'a>>, ImportError> {
 fn span<'a>(wire: Wire<'a>, resource: Option<Rc<Attributes<'a>>>) -> Result<Span<'a>, ImportError> {
     let mut events = Vec::with_capacity(wire.events.len());
     for event in wire.events {
-        let name = event.name.map_or(Cow::Borrowed(""), |name| name.into_cow());
+        let name = event.name.map_or(Cow::Borrowed(""), Text::into_cow);
         events.push(Event { name, attributes: Attributes::tagged(event.attributes)? });
     }
     let status = wire::optional(wire.status, spans::Status::read, "status")?;
@@ -209,12 +209,12 @@ fn span<'a>(wire: Wire<'a>, resource: Option<Rc<Attributes<'a>>>) -> Result<Span
     Ok(Span {
         id: wire.span_id.as_ref().and_then(own_id),
         parent: wire.parent_span_id.as_ref().and_then(own_id),
-        name: wire.name.map_or(Cow::Borrowed(""), |name| name.into_cow()),
+        name: wire.name.map_or(Cow::Borrowed(""), Text::into_cow),
         start: wire.start_time_unix_nano.map(|moment| moment.0),
         // A span that is still open has an end of 0.
         end: wire.end_time_unix_nano.map(|moment| moment.0).filter(|end| *end > 0),
         status,
-        status_message: message.map(|text| text.into_cow()),
+        status_message: message.map(Text::into_cow),
         attributes: Attributes::tagged(wire.attributes)?,
         events,
         resource,

@@ -296,7 +296,7 @@ pub(super) fn output(
         ("error-text" | "error-json", value) => results::of_value(value, Some(true)),
         ("content", Value::Array(blocks)) => results::of_list(blocks, Some(is_error.unwrap_or(false))),
         ("execution-denied", _) => {
-            let reason = typed.reason.map_or_else(|| "denied".to_owned(), |reason| reason.into_owned());
+            let reason = typed.reason.map_or_else(|| "denied".to_owned(), Text::into_owned);
             results::of_value(Value::String(reason), Some(true))
         }
         (other, _) => {

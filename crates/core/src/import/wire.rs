@@ -156,7 +156,13 @@ pub(super) struct Whole(pub(super) u64);
 
 impl<'de> Deserialize<'de> for Whole {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let found = Value::deserialize(deserializer)?;
+        let raw = <&'de RawValue>::deserialize(deserializer)?.get();
+        if raw.bytes().all(|byte| byte.is_ascii_digit())
+            && let Ok(count) = raw.parse()
+        {
+            return Ok(Self(count));
+        }
+        let found: Value = serde_json::from_str(raw).map_err(D::Error::custom)?;
         let text = match &found {
             Value::Number(number) => Cow::Owned(json::number_text(number)),
             Value::String(text) => Cow::Borrowed(text.as_str()),

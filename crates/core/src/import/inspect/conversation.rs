@@ -148,14 +148,14 @@ impl Context<'_> {
         let name = block.name.ok_or_else(|| ImportError::new("a tool_use has no `name`"))?;
         let value = block.result.map(wire::value).transpose()?;
         let value = value.map(|value| self.attachments.resolve_in(value)).transpose()?;
-        let error = block.error.map(|error| error.into_owned());
+        let error = block.error.map(Text::into_owned);
         let mut result = value.map(|value| results::of_value(value, Some(error.is_some())));
         if let (Some(message), Some(result)) = (error, &mut result) {
             result.error = Some(Box::new(CallError { kind: ErrorKind::Tool, code: None, message }));
         }
-        let server = block.context.map(|server| server.into_owned()).filter(|server| !server.is_empty());
+        let server = block.context.map(Text::into_owned).filter(|server| !server.is_empty());
         Ok(Call {
-            id: block.id.map(|id| id.into_owned()),
+            id: block.id.map(Text::into_owned),
             name: name.into_owned(),
             server: server.map_or(Server::FromName, Server::FromNameOr),
             args: block.arguments.map(wire::arguments).transpose()?,

@@ -173,7 +173,7 @@ impl Item<'_> {
         };
         Ok(Some(match (self.outputs, self.results) {
             (Some(raw), _) => results::of_value(logs(value(raw, "outputs", place)?), is_error),
-            (None, Some(raw)) => results::of_value(value(raw, "results", place)?, is_error),
+            (None, Some(raw)) => result(raw, is_error, "results", place)?,
             (None, None) => ToolResult { is_error, ..ToolResult::default() },
         }))
     }
@@ -190,7 +190,7 @@ impl Item<'_> {
             _ => return Ok(None),
         };
         let Some(raw) = self.output else { return Ok(Some(ToolResult { is_error, ..ToolResult::default() })) };
-        Ok(Some(results::of_value(value(raw, "output", place)?, is_error)))
+        result(raw, is_error, "output", place).map(Some)
     }
 
     /// An answer that is an item of its own. Only patches report whether they failed.
@@ -216,8 +216,13 @@ impl Item<'_> {
                 ));
             }
         }
-        Ok(results::of_value(value(raw, key, place)?, is_error))
+        result(raw, is_error, key, place)
     }
+}
+
+/// The answer at a key of the item at `place`.
+fn result(raw: &RawValue, is_error: Option<bool>, key: &str, place: &dyn Display) -> Result<ToolResult, ImportError> {
+    results::of_raw(raw, is_error).map_err(|error| error.at(format_args!("{place}.{key}")))
 }
 
 /// The value of a key of the item at `place`.

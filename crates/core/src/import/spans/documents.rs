@@ -54,7 +54,7 @@ fn walk(text: &str, role: Role, depth: usize, take: Take<'_>) -> Result<bool, Im
         return Ok(false);
     }
     if !matches!(shape, Shape::Object(_)) {
-        let text = serde_json::from_str::<Text<'_>>(text).map_or_else(|_| text.to_owned(), |text| text.into_owned());
+        let text = serde_json::from_str::<Text<'_>>(text).map_or_else(|_| text.to_owned(), Text::into_owned);
         return Ok(text != "null" && !text.is_empty() && take(said(&text, role)));
     }
     // Calls of the AI SDK without their message.

@@ -70,7 +70,7 @@ impl Status {
             match place {
                 _ if value.get() == "null" => {}
                 None => status = status.max(Some(Self::by_code(value.get()))),
-                Some(place) => texts[place] = Some(wire::part(value).map_err(|error| error.at(&key.into_cow()))?),
+                Some(place) => texts[place] = Some(wire::part(value).map_err(|error| error.at(key.into_cow()))?),
             }
         }
         let [message, description] = texts;
@@ -133,7 +133,13 @@ impl Moment {
 
 impl<'de> Deserialize<'de> for Moment {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let found = Value::deserialize(deserializer)?;
+        let raw = <&'de RawValue>::deserialize(deserializer)?.get();
+        // Most are dates or digits in quotes.
+        let text = raw.strip_prefix('"').and_then(|text| text.strip_suffix('"')).filter(|text| !text.contains('\\'));
+        if let Some(read) = text.and_then(|text| text.parse().ok().or_else(|| date(text))) {
+            return Ok(Self(read));
+        }
+        let found: Value = serde_json::from_str(raw).map_err(D::Error::custom)?;
         let read = match &found {
             Value::Number(number) => nanoseconds(number),
             Value::String(text) => text.parse().ok().or_else(|| date(text)),

@@ -144,7 +144,7 @@ impl SpanMessage<'_> {
         };
         let mut out = Message::new(role.unwrap_or(Role::User));
         out.stop = self.finish_reason.as_deref().and_then(stop_reason);
-        let call_id = self.tool_call_id.map(|id| id.into_owned());
+        let call_id = self.tool_call_id.map(Text::into_owned);
         if let Some(calls) = self
             .content
             .and_then(|raw| wire::part::<Text<'_>>(raw).ok())
@@ -240,13 +240,13 @@ impl SpanPart<'_> {
                     Some(raw) => results::of_raw(raw, None)?,
                     None => ToolResult::default(),
                 };
-                let id = self.tool_use_id.or(self.id).map(|id| id.into_owned());
+                let id = self.tool_use_id.or(self.id).map(Text::into_owned);
                 Some(Part::Answer(Answer { id, result, ..Answer::default() }))
             }
             "tool-call" => Some(Part::Call(self.call()?)),
             "tool-result" => {
                 let result = vercel::output(self.output, self.result, self.is_error)?;
-                let id = self.tool_use_id.or(self.id).map(|id| id.into_owned());
+                let id = self.tool_use_id.or(self.id).map(Text::into_owned);
                 Some(Part::Answer(Answer { id, result, ..Answer::default() }))
             }
             "reasoning" | "thinking" | "redacted_thinking" | "blob" | "uri" | "file" | "image" | "image_url"
@@ -271,6 +271,6 @@ impl SpanPart<'_> {
         };
         let name = name.ok_or_else(|| ImportError::new("it is a call and has no `name`"))?.into_owned();
         let args = wire::optional(arguments, wire::arguments, "arguments")?;
-        Ok(Call { id: self.id.or(self.tool_use_id).map(|id| id.into_owned()), name, args, ..Call::default() })
+        Ok(Call { id: self.id.or(self.tool_use_id).map(Text::into_owned), name, args, ..Call::default() })
     }
 }
