@@ -7,7 +7,8 @@
 //!
 //! Every record is accepted, and `score` finds as many traces as the expected results of the fixtures have. Records that a
 //! fixture has to show an error are left out, and counted. Reading the same files and parsing them into `serde_json::Value`, on
-//! one thread as `score` does, is the unit: no format may take more of its processor time than [`limit`] says. Memory may not
+//! one thread as `score` does, is the unit: no format may take more of its processor time than [`limit`] says. Recorders of spans
+//! write messages as JSON inside of texts; the time of a parse that opens these too is shown for comparison. Memory may not
 //! depend on the size of the corpus.
 #![expect(
     clippy::print_stdout,
@@ -72,8 +73,8 @@ fn main() -> ExitCode {
     fs::write(&all, format!("{CALLS}{MESSAGE}")).unwrap();
     let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     println!(
-        "{:<18} {:>6} {:>7} {:>8} {:>9} {:>9} {:>9} {:>7} {:>7} {:>7} {:>9}",
-        "format", "MB", "traces", "KB each", "values", "calls", "narrative", "calls", "all", "limit", "memory"
+        "{:<18} {:>6} {:>7} {:>8} {:>9} {:>9} {:>9} {:>9} {:>7} {:>7} {:>7} {:>7} {:>9}",
+        "format", "MB", "traces", "KB each", "values", "nested", "calls", "narrative", "calls", "all", "limit", "nested", "memory"
     );
     let mut failed = Vec::new();
     for format in Format::ALL {
@@ -88,7 +89,8 @@ fn main() -> ExitCode {
             command.args([format.as_str(), "--jobs", "1"]);
             command
         };
-        let values = best(TIMES, || (0..PARSES).for_each(|_| corpus.parse())).cpu / PARSES;
+        let parse = |opens: bool| best(TIMES, || (0..PARSES).for_each(|_| corpus.parse(opens))).cpu / PARSES;
+        let (values, nested) = (parse(false), parse(true));
         let run = |gates: &Path| corpus.check(&command(gates).output().unwrap());
         let score = |gates: &Path| best(TIMES, || (0..SCORES).for_each(|_| run(gates))).cpu / SCORES;
         let (of_calls, of_all) = (score(&calls), score(&all));
@@ -96,19 +98,22 @@ fn main() -> ExitCode {
         corpus.check(&output);
         fs::remove_dir_all(&folder).unwrap();
         let ratio = |time: Duration| time.as_secs_f64() / values.as_secs_f64();
+        let to_nested = of_all.as_secs_f64() / nested.as_secs_f64();
         let ms = |time: Duration| format!("{:.0} ms", time.as_secs_f64() * 1e3);
         println!(
-            "{:<18} {:>6.1} {:>7} {:>8.1} {:>9} {:>9} {:>9} {:>7} {:>7} {:>7} {:>9}",
+            "{:<18} {:>6.1} {:>7} {:>8.1} {:>9} {:>9} {:>9} {:>9} {:>7} {:>7} {:>7} {:>7} {:>9}",
             format.as_str(),
             corpus.size as f64 / 1e6,
             corpus.traces,
             corpus.size as f64 / 1e3 / corpus.traces as f64,
             ms(values),
+            ms(nested),
             ms(of_calls),
             ms(of_all.saturating_sub(of_calls)),
             format!("x{:.2}", ratio(of_calls)),
             format!("x{:.2}", ratio(of_all)),
             format!("x{:.2}", limit(*format)),
+            format!("x{to_nested:.2}"),
             format!("{} MiB", peak >> 20),
         );
         if ratio(of_all) > limit(*format) || peak > MAX_MEMORY {
@@ -165,13 +170,16 @@ impl Corpus {
         self.files.push(path);
     }
 
-    /// Reads all files and parses their values.
-    fn parse(&self) {
+    /// Reads all files and parses their values, also those inside of texts if `opens`.
+    fn parse(&self, opens: bool) {
         let mut line = String::new();
         for path in &self.files {
             let mut file = BufReader::with_capacity(256 << 10, File::open(path).unwrap());
             while file.read_line(&mut line).unwrap() > 0 {
-                std::hint::black_box(serde_json::from_str::<Value>(&line).unwrap());
+                let value = std::hint::black_box(serde_json::from_str::<Value>(&line).unwrap());
+                if opens {
+                    open(&value);
+                }
                 line.clear();
             }
         }
@@ -185,6 +193,20 @@ impl Corpus {
         assert!(output.status.code().is_some_and(|code| code < 2), "{format} is not read whole: {stderr}");
         let found = stderr.lines().find_map(|line| line.split_once(" traces: ")).unwrap().0.replace(',', "");
         assert_eq!(found.parse::<usize>().unwrap(), self.traces, "{format}: {stderr}");
+    }
+}
+
+/// Parses the objects and lists inside of texts.
+fn open(value: &Value) {
+    match value {
+        Value::Array(items) => items.iter().for_each(open),
+        Value::Object(map) => map.values().for_each(open),
+        Value::String(text) if text.starts_with(['{', '[']) => {
+            if let Ok(inner) = serde_json::from_str::<Value>(text) {
+                open(&inner);
+            }
+        }
+        _ => {}
     }
 }
 

@@ -9,7 +9,7 @@ use mcptest_core::diag::{Code, Failure};
 pub(super) const BATCH: usize = 256 * 1024;
 
 /// The size of a new buffer. Most files are small, and a folder may have thousands of them.
-const FIRST: usize = 16 * 1024;
+pub(super) const FIRST: usize = 16 * 1024;
 
 /// How many buffers are kept for reuse.
 const SPARE: usize = 8;
