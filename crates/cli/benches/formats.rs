@@ -74,7 +74,19 @@ fn main() -> ExitCode {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     println!(
         "{:<18} {:>6} {:>7} {:>8} {:>9} {:>9} {:>9} {:>9} {:>7} {:>7} {:>7} {:>7} {:>9}",
-        "format", "MB", "traces", "KB each", "values", "nested", "calls", "narrative", "calls", "all", "limit", "nested", "memory"
+        "format",
+        "MB",
+        "traces",
+        "KB each",
+        "values",
+        "nested",
+        "calls",
+        "narrative",
+        "calls",
+        "all",
+        "limit",
+        "nested",
+        "memory"
     );
     let mut failed = Vec::new();
     for format in Format::ALL {

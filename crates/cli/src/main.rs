@@ -2,12 +2,6 @@
 
 use std::process::ExitCode;
 
-use mimalloc::MiMalloc;
-
-/// The allocator of the system returns memory after every record, and gets it back for the next one.
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
-
 #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
 fn main() -> ExitCode {
     mcptest::install_panic_hook();

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use mcptest_core::diag::{Code, printable};
 use mcptest_core::import::{self, Format, Unit};
 
-use super::frames::{Frames, Item, LEAVE_OUT};
+use super::frames::{Batch, Frames, Item, LEAVE_OUT};
 use super::job::{Job, Payload, RecordError, in_source};
 use super::source::Source;
 use super::stitch::{Stitch, WINDOW};
@@ -24,6 +24,10 @@ pub(crate) struct ReadOptions {
 /// The vocabularies of spans that are understood.
 const VOCABULARIES: &str =
     "OpenTelemetry GenAI, MCP, OpenInference, Traceloop (OpenLLMetry), Vercel AI SDK, Langfuse, MLflow";
+
+/// Most bytes before the first record of a known format that are kept until it is found, so that detection does not depend on how
+/// much is read at a time.
+const HELD: usize = 1024 * 1024;
 
 /// Returns buffers for reuse.
 pub(super) type Recycled<'a> = &'a dyn Fn() -> Option<String>;
@@ -96,69 +100,106 @@ impl ReadOptions {
                 None => import::sniff(text).map(|found| found.unit),
             }
         };
-        let mut frames = Frames::new(input, self.max_record, &unit_of);
+        // The writer of a pipe may be waiting for the results of what it has sent so far.
+        let (mut frames, most_held) = match source.size {
+            Some(_) => (Frames::new(input, self.max_record, &unit_of), HELD),
+            None => (Frames::new(input, self.max_record, &unit_of).with_large_buffer(), 0),
+        };
+        // Batches before the first record of a known format.
+        let mut held: Vec<Batch> = Vec::new();
         while let Some(item) = frames.next() {
             while let Some(text) = recycled() {
                 frames.recycle(text);
             }
-            let batch = match item {
-                Item::Broken(error) => {
-                    known.is_broken = true;
-                    if !put(Payload::Fault(error)) {
+            match item {
+                Item::Batch(batch) => {
+                    self.detect(&batch, &name, known, &mut put);
+                    held.push(batch);
+                    let size = |batch: &Batch| batch.text.len();
+                    if known.format.is_none() && held.iter().map(size).sum::<usize>() < most_held {
+                        continue;
+                    }
+                    if !held
+                        .drain(..)
+                        .all(|batch| self.feed_batch(batch, known, &mut put, &mut |text| frames.recycle(text)))
+                    {
                         return false;
                     }
-                    continue;
                 }
-                // An empty pipe is a part without records, as when work is split; an empty file is an error.
-                Item::Nothing(message) if source.is_pipe() => {
-                    if self.verbose {
-                        put(Payload::Note(format!("{name}: {message}")));
+                other => {
+                    if !held.drain(..).all(|batch| self.feed_batch(batch, known, &mut put, &mut |_| {})) {
+                        return false;
                     }
-                    continue;
-                }
-                Item::Nothing(message) => {
-                    put(Payload::Fault(RecordError::error(Some(0), message).code(Code::EmptyInput).hint(LEAVE_OUT)));
-                    continue;
-                }
-                Item::Batch(batch) => batch,
-            };
-            if known.format.is_none()
-                && let Some(found) = batch.values.iter().find_map(|range| import::sniff(&batch.text[range.clone()]))
-            {
-                known.format = Some(found.format);
-                if self.verbose {
-                    let name = printable(&name).into_owned();
-                    let note = format!("{name}: read as {}: {}", found.format, printable(&found.why));
-                    put(Payload::Note(note));
-                }
-            }
-            let format = known.format;
-            let Some(pieces_of) = format.filter(|format| format.is_in_pieces()) else {
-                if !put(Payload::Records { batch, format, is_guessed: self.from.is_none() }) {
-                    return false;
-                }
-                continue;
-            };
-            let stitch = known.stitch.get_or_insert_with(|| Stitch::new(pieces_of, WINDOW, self.max_record));
-            for range in &batch.values {
-                let start = batch.offset + range.start as u64;
-                match pieces_of.split(&batch.text[range.clone()]) {
-                    Ok(pieces) => {
-                        known.pieces += pieces.len();
-                        for piece in pieces {
-                            known.has_agent = known.has_agent || pieces_of.has_agent(&piece.text);
-                            stitch.is_broken = known.is_broken;
-                            stitch.add(piece, start, &mut |what| _ = put(what));
+                    let is_broken = matches!(other, Item::Broken(_));
+                    known.is_broken |= is_broken;
+                    let is_put = match other {
+                        Item::Broken(error) => put(Payload::Fault(error)),
+                        // An empty pipe is a part without records, as when work is split; an empty file is an error.
+                        Item::Nothing(message) if source.is_pipe() => {
+                            !self.verbose || put(Payload::Note(format!("{name}: {message}")))
                         }
-                    }
-                    Err(error) => {
-                        (known.has_agent, known.is_broken) = (true, true);
-                        put(Payload::Fault(in_source(error, start)));
+                        Item::Nothing(message) => {
+                            let error = RecordError::error(Some(0), message).code(Code::EmptyInput);
+                            put(Payload::Fault(error.hint(LEAVE_OUT)))
+                        }
+                        Item::Batch(_) => true,
+                    };
+                    if is_broken && !is_put {
+                        return false;
                     }
                 }
             }
-            frames.recycle(batch.text);
         }
+        held.into_iter().all(|batch| self.feed_batch(batch, known, &mut put, &mut |_| {})) && is_wanted
+    }
+
+    /// Detects the format by the first record that shows it.
+    fn detect(&self, batch: &Batch, name: &str, known: &mut Progress, put: &mut dyn FnMut(Payload) -> bool) {
+        if known.format.is_some() {
+            return;
+        }
+        let Some(found) = batch.values.iter().find_map(|range| import::sniff(&batch.text[range.clone()])) else {
+            return;
+        };
+        known.format = Some(found.format);
+        if self.verbose {
+            let note = format!("{}: read as {}: {}", printable(name), found.format, printable(&found.why));
+            put(Payload::Note(note));
+        }
+    }
+
+    /// Passes on the records of a batch, or keeps the pieces in it. False when no more are needed.
+    fn feed_batch(
+        &self,
+        batch: Batch,
+        known: &mut Progress,
+        put: &mut dyn FnMut(Payload) -> bool,
+        recycle: &mut dyn FnMut(String),
+    ) -> bool {
+        let format = known.format;
+        let Some(pieces_of) = format.filter(|format| format.is_in_pieces()) else {
+            return put(Payload::Records { batch, format, is_guessed: self.from.is_none() });
+        };
+        let mut is_wanted = true;
+        let stitch = known.stitch.get_or_insert_with(|| Stitch::new(pieces_of, WINDOW, self.max_record));
+        for range in &batch.values {
+            let start = batch.offset + range.start as u64;
+            match pieces_of.split(&batch.text[range.clone()]) {
+                Ok(pieces) => {
+                    known.pieces += pieces.len();
+                    for piece in pieces {
+                        known.has_agent = known.has_agent || pieces_of.has_agent(&piece.text);
+                        stitch.is_broken = known.is_broken;
+                        stitch.add(piece, start, &mut |what| is_wanted &= put(what));
+                    }
+                }
+                Err(error) => {
+                    (known.has_agent, known.is_broken) = (true, true);
+                    is_wanted &= put(Payload::Fault(in_source(error, start)));
+                }
+            }
+        }
+        recycle(batch.text);
         is_wanted
     }
 }

@@ -103,6 +103,12 @@ impl<'a, R: Read> Frames<'a, R> {
         Self { window: Window::new(input, max_record), unit_of, max_record, mode: Mode::Undecided, gave_any: false }
     }
 
+    /// Reads as much as there is, where little may come at a time.
+    pub(crate) fn with_large_buffer(mut self) -> Self {
+        self.window.enlarge();
+        self
+    }
+
     /// Takes back the text of a batch for reuse.
     pub(crate) fn recycle(&mut self, text: String) {
         self.window.recycle(text.into_bytes());

@@ -110,7 +110,7 @@ fn open_file(mut file: fs::File, is_regular: bool, progress: &Arc<AtomicU64>) ->
     if start == *eval_archive::MAGIC {
         return Ok(Unpacked::new(Box::new(EvalArchive::new(file)?), Arc::clone(progress)));
     }
-    Ok(Unpacked::new(Box::new(io::Cursor::new(start).chain(file)), Arc::clone(progress)))
+    Ok(Unpacked::of_file(Box::new(io::Cursor::new(start).chain(file)), Arc::clone(progress)))
 }
 
 /// The inputs, in order and each once. A file is used regardless of its name, a folder means the record files in it and below

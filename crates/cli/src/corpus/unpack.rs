@@ -72,10 +72,19 @@ enum Damage {
 
 impl Unpacked {
     pub(super) fn new(input: Box<dyn Read + Send>, progress: Arc<AtomicU64>) -> Self {
+        Self::with_chunk(CHUNK, input, progress)
+    }
+
+    /// The same for a file, which may be one of thousands.
+    pub(super) fn of_file(input: Box<dyn Read + Send>, progress: Arc<AtomicU64>) -> Self {
+        Self::with_chunk(START, input, progress)
+    }
+
+    fn with_chunk(size: usize, input: Box<dyn Read + Send>, progress: Arc<AtomicU64>) -> Self {
         Self {
             input,
             progress,
-            chunk: vec![0; START],
+            chunk: vec![0; size],
             at: 0,
             end: 0,
             is_over: false,

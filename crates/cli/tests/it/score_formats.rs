@@ -233,6 +233,28 @@ fn a_session_with_a_broken_line_is_never_a_pass() {
 }
 
 #[test]
+fn the_format_of_a_file_does_not_depend_on_how_much_is_read_at_a_time() {
+    let ask = line("s", "1", &message("user", &json!("Hi")));
+    let reply = line("s", "2", &message("assistant", &json!([{ "type": "text", "text": "It rains." }])));
+    let session = format!("{ask}\n{reply}\n");
+    let folder = Folder::with(&[("narrative.yml", "narrative: {}\n")]);
+    for unknown in [1, 100, 1_000] {
+        folder.write(
+            "session.jsonl",
+            format!("{}{session}", "{\"note\": \"no line of a session\"}\n".repeat(unknown)).as_bytes(),
+        );
+        let output = folder
+            .command(&["score", "session.jsonl", "--gates", "narrative.yml", "--output", "jsonl"])
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+        assert_eq!((&last["verdict"], output.status.code()), (&json!("unassessable"), Some(2)), "{unknown}: {text}");
+        assert!(!text.contains("unknown format"), "{unknown}: {text}");
+    }
+}
+
+#[test]
 fn a_sub_agent_that_is_in_two_files_is_one_trace() {
     let call = |id: &str| json!([{ "type": "tool_use", "id": id, "name": "Read", "input": {} }]);
     let answer = |id: &str| json!([{ "type": "tool_result", "tool_use_id": id, "content": "ok" }]);

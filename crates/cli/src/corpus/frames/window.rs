@@ -6,7 +6,7 @@ use super::Item;
 use mcptest_core::diag::{Code, Failure};
 
 /// How much text a batch has, and how much is read at a time.
-pub(super) const BATCH: usize = 256 * 1024;
+pub(super) const BATCH: usize = 1024 * 1024;
 
 /// The size of a new buffer. Most files are small, and a folder may have thousands of them.
 pub(super) const FIRST: usize = 16 * 1024;
@@ -40,6 +40,11 @@ impl<R: Read> Window<R> {
         // Room for a value of the maximum size, and for finding that it is too large.
         let most = max_record.saturating_add(2 * BATCH);
         Self { input, bytes: vec![0; FIRST], start: 0, end: 0, base: 0, most, over: None, spare: Vec::new() }
+    }
+
+    /// Makes room for a whole batch.
+    pub(super) fn enlarge(&mut self) {
+        self.bytes.resize(BATCH.max(self.bytes.len()), 0);
     }
 
     /// What was read and not taken.

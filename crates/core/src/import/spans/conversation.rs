@@ -41,8 +41,6 @@ const VERCEL_PROMPT: &str = "ai.prompt.messages";
 enum Recorded<'a> {
     /// A list as JSON, and its key.
     Json(Cow<'a, str>, &'static str),
-    /// A document whose shape is open, its key and who speaks in it.
-    Document(Cow<'a, str>, &'static str, Role),
     /// Messages; `None` for a system prompt.
     Read(Vec<Option<Message>>),
 }
@@ -222,10 +220,6 @@ fn each_backwards(
                 }
             }
         }
-        Recorded::Document(text, key, role) => {
-            documents::each_backwards(&text, role, take)
-                .map_err(|error| error.at(format_args!("attribute `{key}`")))?;
-        }
     }
     Ok(())
 }
@@ -279,9 +273,10 @@ fn vercel_reply(span: &Span<'_>) -> Result<Option<Message>, ImportError> {
 }
 
 /// The messages in the first of some attributes whose shape is open.
-fn document<'a>(span: &Span<'a>, keys: &[&'static str], role: Role) -> Result<Option<Recorded<'a>>, ImportError> {
-    let found = span.attributes.first(keys)?;
-    Ok(found.map(|(key, found)| Recorded::Document(found.document(), key, role)))
+fn document<'a>(span: &Span<'a>, keys: &[&str], role: Role) -> Result<Option<Recorded<'a>>, ImportError> {
+    let Some((key, found)) = span.attributes.first(keys)? else { return Ok(None) };
+    let read = documents::messages(&found.document(), role);
+    read.map(|list| Some(Recorded::Read(list))).map_err(|error| error.at(format_args!("attribute `{key}`")))
 }
 
 fn side<'a>(

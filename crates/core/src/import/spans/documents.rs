@@ -13,58 +13,51 @@ use crate::trace::Role;
 /// How deep messages are searched: `{"generations": [[{"message": ..` and some more.
 const DEPTH: usize = 8;
 
-/// Takes a message, and says whether to stop.
-type Take<'t> = &'t mut dyn FnMut(Message) -> bool;
-
-/// Hands over the messages of a document from the last to the first, until `take` says to stop. System prompts are left out. A
-/// document without any message is one text.
-pub(super) fn each_backwards(text: &str, role: Role, mut take: impl FnMut(Message) -> bool) -> Result<(), ImportError> {
+/// The messages of a document; `None` for a system prompt. A document without any is one text.
+pub(super) fn messages(text: &str, role: Role) -> Result<Vec<Option<Message>>, ImportError> {
+    let mut out = Vec::new();
     let is_json = text.trim_start().starts_with(['[', '{', '"']);
     match is_json.then(|| wire::check(text)) {
-        Some(Ok(())) => {}
+        Some(Ok(())) => walk(text, role, DEPTH, &mut out)?,
         // A recorder that cuts long values may have cut calls.
         Some(Err(error)) if UnreadCalls::is_hinted(text) => {
             return Err(error.hint("a recorder that cuts long values may have cut it: raise its limits"));
         }
-        _ => {
-            take(said(text, role));
-            return Ok(());
-        }
+        _ => out.push(Some(said(text, role))),
     }
-    walk(text, role, DEPTH, &mut take).map(|_| ())
+    Ok(out)
 }
 
 fn said(text: &str, role: Role) -> Message {
     Message::with_parts(role, vec![Part::Text(text.into())])
 }
 
-/// Documents repeat a conversation, and most of it is known: messages are read only as far as they are needed. Returns whether
-/// `take` said to stop.
-fn walk(text: &str, role: Role, depth: usize, take: Take<'_>) -> Result<bool, ImportError> {
+fn walk(text: &str, role: Role, depth: usize, out: &mut Vec<Option<Message>>) -> Result<(), ImportError> {
     let Some(below) = depth.checked_sub(1) else {
         return Err(ImportError::new(format!("messages are nested more than {DEPTH} levels deep")));
     };
     let shape = Shape::part(text).unwrap_or(Shape::Other);
     if let Shape::List(items) = &shape {
-        for (at, item) in items.iter().enumerate().rev() {
-            if walk(item.get(), role, below, take).map_err(|error| error.at(format_args!("[{at}]")))? {
-                return Ok(true);
-            }
+        for (at, item) in items.iter().enumerate() {
+            walk(item.get(), role, below, out).map_err(|error| error.at(format_args!("[{at}]")))?;
         }
-        return Ok(false);
+        return Ok(());
     }
     if !matches!(shape, Shape::Object(_)) {
         let text = serde_json::from_str::<Text<'_>>(text).map_or_else(|_| text.to_owned(), Text::into_owned);
-        return Ok(text != "null" && !text.is_empty() && take(said(&text, role)));
+        out.extend((text != "null" && !text.is_empty()).then(|| Some(said(&text, role))));
+        return Ok(());
     }
     // Calls of the AI SDK without their message.
     if shape.has(&["toolCallId", "toolName"]) {
-        return Ok(messages::checked(&format!(r#"{{"tool_calls":[{text}]}}"#), Some(role))?.is_some_and(take));
+        out.push(messages::checked(&format!(r#"{{"tool_calls":[{text}]}}"#), Some(role))?);
+        return Ok(());
     }
     // The reply of a model in the Agent Development Kit.
     let content = shape.get("content").filter(|raw| raw.get().starts_with('{'));
     if let Some(content) = content.filter(|raw| Shape::part(raw.get()).is_some_and(|inner| inner.has(&["parts"]))) {
-        return Ok(gemini::message(content.get(), Place::Key("content"))?.is_some_and(take));
+        out.push(gemini::message(content.get(), Place::Key("content"))?);
+        return Ok(());
     }
     // What a model returned in `LangChain`.
     let kind = shape.text("type");
@@ -75,20 +68,22 @@ fn walk(text: &str, role: Role, depth: usize, take: Take<'_>) -> Result<bool, Im
     if !is_message || shape.text("object").is_some() {
         for key in ["messages", "choices", "generations", "message", "output"] {
             if let Some(raw) = list(&key) {
-                return walk(raw.get(), role, below, take).map_err(|error| error.at(key));
+                return walk(raw.get(), role, below, out).map_err(|error| error.at(key));
             }
         }
         for key in ["contents", "candidates"] {
             if let Some(raw) = list(&key) {
-                return gemini_contents(raw, key, take);
+                return gemini_contents(raw, key, out);
             }
         }
         if let Some(text) = shape.text("text").filter(|_| is_result) {
-            return Ok(take(said(&text, role)));
+            out.push(Some(said(&text, role)));
+            return Ok(());
         }
         if !is_message && !shape.has(&["content"]) {
             refuse_calls(text)?;
-            return Ok(take(said(text, role)));
+            out.push(Some(said(text, role)));
+            return Ok(());
         }
     }
     let keys = ["role", "content", "parts", "tool_calls", "function_call", "lc", "data", "kwargs", "message"];
@@ -96,7 +91,8 @@ fn walk(text: &str, role: Role, depth: usize, take: Take<'_>) -> Result<bool, Im
     if !keys.iter().any(|key| shape.has(&[key])) && !kind.as_deref().is_some_and(is_known) {
         refuse_calls(text)?;
     }
-    Ok(messages::checked(text, Some(role))?.is_some_and(take))
+    out.push(messages::checked(text, Some(role))?);
+    Ok(())
 }
 
 /// Refuses a value of an unknown shape that could hold calls.
@@ -109,14 +105,11 @@ fn refuse_calls(text: &str) -> Result<(), ImportError> {
 }
 
 /// Contents of the Gemini API, which are inside of candidates in a reply.
-fn gemini_contents(list: &RawValue, key: &str, take: Take<'_>) -> Result<bool, ImportError> {
+fn gemini_contents(list: &RawValue, key: &str, out: &mut Vec<Option<Message>>) -> Result<(), ImportError> {
     let items: Vec<&RawValue> = wire::part(list).map_err(|error| error.at(key))?;
-    for (at, item) in items.into_iter().enumerate().rev() {
+    for (at, item) in items.into_iter().enumerate() {
         let inner = Shape::part(item.get()).filter(|_| key == "candidates").and_then(|shape| shape.get("content"));
-        let message = gemini::message(inner.unwrap_or(item).get(), Place::Element(key, at))?;
-        if message.is_some_and(&mut *take) {
-            return Ok(true);
-        }
+        out.push(gemini::message(inner.unwrap_or(item).get(), Place::Element(key, at))?);
     }
-    Ok(false)
+    Ok(())
 }

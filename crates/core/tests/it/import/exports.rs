@@ -197,6 +197,27 @@ fn events_that_a_recorder_writes_as_spans_are_not_counted_as_calls() {
 }
 
 #[test]
+fn a_message_that_cannot_be_read_is_refused_also_before_known_messages() {
+    let row = |id: &str, input: &Value, output: &str| {
+        json!({ "id": id, "traceId": "t", "type": "GENERATION", "name": "llm", "parentObservationId": null,
+            "startTime": format!("2026-01-01T00:00:0{id}Z"), "endTime": format!("2026-01-01T00:00:0{id}Z"),
+            "input": input, "output": { "role": "assistant", "content": output } })
+    };
+    let said = |role: &str, text: &str| json!({ "role": role, "content": text });
+    let call = json!({ "role": "assisttant", "tool_calls": [{ "id": "c", "type": "function",
+        "function": { "name": "delete_all", "arguments": "{}" } }] });
+    let history = |odd: Option<&Value>| {
+        let known = [said("user", "Delete it?"), said("assistant", "No."), said("user", "Sure?")];
+        let [question, answer, again] = &known;
+        let list: Vec<&Value> = [Some(question), odd, Some(answer), Some(again)].into_iter().flatten().collect();
+        json!([row("1", &json!([question]), "No."), row("2", &json!(list), "Yes.")]).to_string()
+    };
+    assert!(read(Format::Langfuse, &history(None)).is_ok());
+    let refused = refusal(Format::Langfuse, &history(Some(&call)));
+    assert!(refused.contains("role must be user, assistant, tool or system, found \"assisttant\""), "{refused}");
+}
+
+#[test]
 fn known_shapes_that_are_not_read_have_a_hint() {
     for (text, expected) in [
         (r#"{"name": {"0": "a"}, "context.trace_id": {"0": "7a"}, "context.span_id": {"0": "1b"}}"#, Some("columns")),
