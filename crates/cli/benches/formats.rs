@@ -48,21 +48,19 @@ trajectory_axes: { order: [{ first: get_weather, second: get_forecast }] }
 ";
 const MESSAGE: &str = "narrative: {}\n";
 
-/// The most processor time of a score, in parses into values: what is reached, and a sixth for the noise of a busy machine. The
-/// aim is 1.5. A parse copies each text once. An import checks a record and builds messages from it, and gates read the texts.
+/// The most processor time of a score, in parses into values: 1.5, the aim, or what is reached and a sixth for the noise of a
+/// busy machine. A parse copies each text once. An import checks a record and builds messages from it, and gates read the texts.
 fn limit(format: Format) -> f64 {
     match format {
-        Format::PydanticAi => 1.7,
-        Format::Openhands => 2.1,
-        Format::Adk | Format::Atif | Format::Tau => 2.9,
-        Format::Envelope | Format::VercelAi => 3.3,
-        Format::Bedrock | Format::Langchain | Format::OpenaiChat => 3.9,
-        Format::Codex | Format::Otlp => 4.2,
-        Format::Anthropic | Format::ClaudeCode | Format::Langsmith | Format::OpenaiAgents => 4.7,
-        Format::Cassette | Format::Inspect | Format::MockLog | Format::OpenaiResponses | Format::SweAgent => 5.2,
-        Format::Otel => 5.9,
-        Format::GeminiCli => 6.8,
-        Format::Langfuse => 8.4,
+        Format::Adk | Format::Codex | Format::Envelope | Format::Openhands | Format::PydanticAi => 1.5,
+        Format::MockLog | Format::Tau => 1.6,
+        Format::Atif | Format::Bedrock | Format::SweAgent => 1.8,
+        Format::Inspect | Format::Langchain | Format::VercelAi => 2.0,
+        Format::GeminiCli | Format::OpenaiChat => 2.2,
+        Format::Anthropic | Format::Langsmith | Format::Otlp => 2.4,
+        Format::Cassette | Format::ClaudeCode | Format::OpenaiAgents | Format::OpenaiResponses => 2.6,
+        Format::Otel => 3.2,
+        Format::Langfuse => 4.0,
     }
 }
 
