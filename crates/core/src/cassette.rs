@@ -101,37 +101,30 @@ pub fn seal(cassette: &mut Map<String, Value>) {
 
 /// The digest of what was recorded: the SHA-256 of its canonical JSON.
 fn digest(cassette: &Map<String, Value>) -> String {
-    let mut text = String::from("{");
-    // In order, as in any canonical text, and without a copy of the trace.
-    for key in DIGESTED {
-        if let Some(value) = cassette.get(key) {
-            if text.len() > 1 {
-                text.push(',');
-            }
-            text.push_str(&format!("\"{key}\":"));
-            json::write_canonical(value, &mut text);
-        }
-    }
-    text.push('}');
-    hash(text.as_bytes())
+    digest_by(|key| cassette.get(key), json::write_canonical)
 }
 
 /// The same from the JSON of each key, which was read before; `None` if its keys are not in order.
 pub(crate) fn digest_of<'a>(json_of: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
+    let mut is_ordered = true;
+    let digest = digest_by(json_of, |json, out| is_ordered &= json::push_canonical(json, out));
+    is_ordered.then_some(digest)
+}
+
+fn digest_by<T>(part: impl Fn(&str) -> Option<T>, mut push: impl FnMut(T, &mut String)) -> String {
     let mut text = String::from("{");
+    // In order, as in any canonical text, and without a copy of the trace.
     for key in DIGESTED {
-        if let Some(json) = json_of(key) {
+        if let Some(value) = part(key) {
             if text.len() > 1 {
                 text.push(',');
             }
             text.push_str(&format!("\"{key}\":"));
-            if !json::push_canonical(json, &mut text) {
-                return None;
-            }
+            push(value, &mut text);
         }
     }
     text.push('}');
-    Some(hash(text.as_bytes()))
+    hash(text.as_bytes())
 }
 
 /// The version of a recording.

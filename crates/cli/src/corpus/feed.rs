@@ -111,7 +111,7 @@ impl ReadOptions {
             while let Some(text) = recycled() {
                 frames.recycle(text);
             }
-            match item {
+            let fault = match item {
                 Item::Batch(batch) => {
                     self.detect(&batch, &name, known, &mut put);
                     held.push(batch);
@@ -119,35 +119,29 @@ impl ReadOptions {
                     if known.format.is_none() && held.iter().map(size).sum::<usize>() < most_held {
                         continue;
                     }
-                    if !held
-                        .drain(..)
-                        .all(|batch| self.feed_batch(batch, known, &mut put, &mut |text| frames.recycle(text)))
-                    {
-                        return false;
-                    }
+                    None
                 }
-                other => {
-                    if !held.drain(..).all(|batch| self.feed_batch(batch, known, &mut put, &mut |_| {})) {
-                        return false;
-                    }
-                    let is_broken = matches!(other, Item::Broken(_));
-                    known.is_broken |= is_broken;
-                    let is_put = match other {
-                        Item::Broken(error) => put(Payload::Fault(error)),
-                        // An empty pipe is a part without records, as when work is split; an empty file is an error.
-                        Item::Nothing(message) if source.is_pipe() => {
-                            !self.verbose || put(Payload::Note(format!("{name}: {message}")))
-                        }
-                        Item::Nothing(message) => {
-                            let error = RecordError::error(Some(0), message).code(Code::EmptyInput);
-                            put(Payload::Fault(error.hint(LEAVE_OUT)))
-                        }
-                        Item::Batch(_) => true,
-                    };
-                    if is_broken && !is_put {
-                        return false;
-                    }
+                Item::Broken(error) => {
+                    known.is_broken = true;
+                    Some(Payload::Fault(error))
                 }
+                // An empty pipe is a part without records, as when work is split; an empty file is an error.
+                Item::Nothing(message) if source.is_pipe() => {
+                    self.verbose.then(|| Payload::Note(format!("{name}: {message}")))
+                }
+                Item::Nothing(message) => {
+                    let error = RecordError::error(Some(0), message).code(Code::EmptyInput);
+                    Some(Payload::Fault(error.hint(LEAVE_OUT)))
+                }
+            };
+            let mut recycle = |text: String| frames.recycle(text);
+            if !held.drain(..).all(|batch| self.feed_batch(batch, known, &mut put, &mut recycle)) {
+                return false;
+            }
+            if let Some(fault) = fault
+                && !put(fault)
+            {
+                return false;
             }
         }
         held.into_iter().all(|batch| self.feed_batch(batch, known, &mut put, &mut |_| {})) && is_wanted

@@ -30,13 +30,17 @@ pub(super) fn read(record: Record<'_>) -> Result<Vec<Imported<'_>>, ImportError>
     // The digest also covers keys that are not read here. What was written by this program is in order, so its canonical text
     // follows from the text.
     let digest = digest_of(|key| parts.get(key).map(|raw| raw.get()));
-    let whole = match &digest {
-        Some(_) => without_trace(&parts, raw)?,
-        None => parse(record.text)?,
-    };
-    let checked = match digest {
-        Some(digest) => check_digest(&whole, &trace, || digest),
-        None => check(&whole, &trace),
+    let (whole, checked) = match digest {
+        Some(digest) => {
+            let whole = without_trace(&parts, raw)?;
+            let checked = check_digest(&whole, &trace, || digest);
+            (whole, checked)
+        }
+        None => {
+            let whole = parse(record.text)?;
+            let checked = check(&whole, &trace);
+            (whole, checked)
+        }
     };
     let seal = checked.map_err(|why| {
         let hint = match why {

@@ -1,6 +1,5 @@
 //! A value that is one text or a list, as the content of a message is.
 
-use std::cell::OnceCell;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -34,7 +33,7 @@ impl<'de: 'a, 'a, T: Deserialize<'de> + Element> Deserialize<'de> for Content<'a
                 Ok(Content::Text(text.into()))
             }
             fn visit_borrowed_bytes<E: serde::de::Error>(self, raw: &'de [u8]) -> Result<Self::Value, E> {
-                Ok(Content::Text(Text::Escaped(json::raw_text(raw)?, OnceCell::new())))
+                Text::escaped(raw).map(Content::Text)
             }
             fn visit_newtype_struct<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
                 from.deserialize_any(self)

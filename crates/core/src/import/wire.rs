@@ -23,6 +23,11 @@ pub(super) enum Text<'a> {
 }
 
 impl<'a> Text<'a> {
+    /// The text of a JSON string with escapes, as a visitor of [`json::TEXT_KEY`] is given it.
+    pub(super) fn escaped<E: serde::de::Error>(raw: &'a [u8]) -> Result<Self, E> {
+        json::raw_text(raw).map(|raw| Self::Escaped(raw, OnceCell::new()))
+    }
+
     pub(super) fn into_cow(self) -> Cow<'a, str> {
         match self {
             Self::Plain(text) => text,
@@ -46,11 +51,11 @@ impl<'a> Text<'a> {
 
     /// The same, unless it is empty.
     pub(super) fn said(&self) -> Option<LazyText> {
-        (!self.is_blank()).then(|| self.lazy())
+        (!self.is_empty()).then(|| self.lazy())
     }
 
     /// Whether it has no characters. An escape stands for one.
-    fn is_blank(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         match self {
             Self::Plain(text) => text.is_empty(),
             Self::Escaped(raw, _) => raw.is_empty(),
@@ -124,7 +129,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
                 Ok(text.into())
             }
             fn visit_borrowed_bytes<E: serde::de::Error>(self, raw: &'de [u8]) -> Result<Self::Value, E> {
-                Ok(Text::Escaped(json::raw_text(raw)?, OnceCell::new()))
+                Text::escaped(raw)
             }
             fn visit_newtype_struct<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
                 from.deserialize_str(self)

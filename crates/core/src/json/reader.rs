@@ -437,13 +437,9 @@ impl<'de> Reader<'de> {
                 }
                 out.push(']');
             }
-            first @ (b'n' | b't' | b'f') => {
-                let word =
-                    [(b'n', "null"), (b't', "true"), (b'f', "false")].into_iter().find(|(byte, _)| *byte == first);
-                let word = word.map_or("", |(_, word)| word);
-                self.word(word)?;
-                out.push_str(word);
-            }
+            b'n' => self.word("null").map(|()| out.push_str("null"))?,
+            b't' => self.word("true").map(|()| out.push_str("true"))?,
+            b'f' => self.word("false").map(|()| out.push_str("false"))?,
             _ => {
                 let number = self.number()?;
                 out.push_str(&canonical_number(number.text));

@@ -59,6 +59,16 @@ fn lane_masks(bytes: &[u8; 16]) -> [u16; 3] {
     [is(b'"'), is(b'\\'), mask(controls)]
 }
 
+/// The first 64 bytes of a text. A shorter one is copied over the beginning of `padded`.
+#[inline]
+fn filled<'t>(text: &'t [u8], padded: &'t mut [u8; 64]) -> &'t [u8; 64] {
+    if let Some(bytes) = text.first_chunk() {
+        return bytes;
+    }
+    padded[..text.len()].copy_from_slice(text);
+    padded
+}
+
 /// Which bytes a backslash before them escapes. `is_open` says whether the block before ended in such a backslash.
 #[inline]
 fn escaped(backslashes: u64, is_open: &mut bool) -> u64 {
@@ -93,17 +103,9 @@ pub(super) fn end(text: &[u8], begin: usize, is_strict: bool) -> Option<End> {
 fn end_of_long(text: &[u8], begin: usize, is_strict: bool) -> Option<End> {
     let (mut at, mut is_open, mut has_escapes, mut low_half) = (begin, false, false, usize::MAX);
     loop {
-        let rest = text.get(at..)?;
-        let padded;
-        let bytes = if let Some(bytes) = rest.first_chunk::<64>() {
-            bytes
-        } else {
-            // Behind the text, quotes end the search.
-            let mut last = [b'"'; 64];
-            last[..rest.len()].copy_from_slice(rest);
-            padded = last;
-            &padded
-        };
+        let mut padded = [b'"'; 64];
+        // Behind the text, quotes end the search.
+        let bytes = filled(text.get(at..)?, &mut padded);
         let block = Block::of(bytes);
         let escapes = escaped(block.backslashes, &mut is_open);
         let ends = block.quotes & !escapes;
@@ -163,15 +165,8 @@ pub(super) fn is_canonical(raw: &str) -> bool {
 fn each_escape(text: &[u8], mut take: impl FnMut(usize, u8) -> bool) -> bool {
     let (mut at, mut is_open) = (0, false);
     while at < text.len() {
-        let padded;
-        let bytes = if let Some(bytes) = text[at..].first_chunk::<64>() {
-            bytes
-        } else {
-            let mut last = [0; 64];
-            last[..text.len() - at].copy_from_slice(&text[at..]);
-            padded = last;
-            &padded
-        };
+        let mut padded = [0; 64];
+        let bytes = filled(&text[at..], &mut padded);
         let mut escapes = escaped(Block::of(bytes).backslashes, &mut is_open);
         while escapes != 0 {
             let offset = escapes.trailing_zeros() as usize;

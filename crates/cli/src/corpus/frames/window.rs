@@ -63,10 +63,10 @@ impl<R: Read> Window<R> {
             return false;
         }
         let len = self.bytes.len();
-        let is_large = self.end == len;
+        let is_full = self.end == len;
         self.bytes.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
-        if len < BATCH && is_large {
+        if len < BATCH && is_full {
             self.bytes.resize((4 * len).min(BATCH), 0);
         } else if len - self.end < len.min(BATCH) / 2 {
             let larger = (2 * len).min(self.most).max(self.end + len.min(BATCH));
