@@ -2,7 +2,7 @@
 //!
 //! Most of a recording is long texts, so this is where the time goes when one is read.
 
-use wide::i8x16;
+use wide::u8x16;
 
 /// The character that a backslash and this byte stand for; 0 for none.
 const ESCAPES: [u8; 256] = {
@@ -27,36 +27,52 @@ pub(super) struct End {
     pub(super) has_escapes: bool,
 }
 
-/// Which of 64 bytes are quotes, backslashes and control characters: the lowest bit is the first byte.
-#[derive(Default)]
+/// Which of 64 bytes are quotes and backslashes: the lowest bit is the first byte.
 struct Block {
     quotes: u64,
     backslashes: u64,
-    controls: u64,
 }
 
 impl Block {
     #[inline]
     fn of(bytes: &[u8; 64]) -> Self {
-        let mut block = Self::default();
-        for (at, lane) in bytes.as_chunks::<16>().0.iter().enumerate() {
-            let [quotes, backslashes, controls] = lane_masks(lane);
-            block.quotes |= u64::from(quotes) << (16 * at);
-            block.backslashes |= u64::from(backslashes) << (16 * at);
-            block.controls |= u64::from(controls) << (16 * at);
-        }
-        block
+        Self { quotes: equal(bytes, b'"'), backslashes: equal(bytes, b'\\') }
     }
 }
 
 #[inline]
-fn lane_masks(bytes: &[u8; 16]) -> [u16; 3] {
-    let lane = i8x16::new(bytes.map(u8::cast_signed));
-    let mask = |found: i8x16| u16::try_from(found.to_bitmask() & 0xffff).unwrap_or(u16::MAX);
-    let is = |byte: u8| mask(lane.simd_eq(i8x16::splat(byte.cast_signed())));
-    // Bytes of other characters than ASCII are negative: with the highest bit flipped they are the largest.
-    let controls = (lane ^ i8x16::splat(i8::MIN)).simd_lt(i8x16::splat(0x20_u8.cast_signed() ^ i8::MIN));
-    [is(b'"'), is(b'\\'), mask(controls)]
+fn lane(bytes: &[u8; 16]) -> u8x16 {
+    u8x16::new(*bytes)
+}
+
+/// Which of 16 bytes are this one.
+#[inline]
+fn equal_in(lane: u8x16, byte: u8) -> u32 {
+    lane.simd_eq(u8x16::splat(byte)).to_bitmask()
+}
+
+/// Which of 64 bytes are this one.
+#[inline]
+fn equal(bytes: &[u8; 64], byte: u8) -> u64 {
+    let lanes = bytes.as_chunks::<16>().0.iter().enumerate();
+    lanes.fold(0, |mask, (at, bytes)| mask | u64::from(equal_in(lane(bytes), byte)) << (16 * at))
+}
+
+/// Whether the smallest of the bytes in each place is a control character, as bits.
+#[inline]
+fn controls_in(lane: u8x16) -> u32 {
+    lane.min(u8x16::splat(0x1f)).simd_eq(lane).to_bitmask()
+}
+
+/// Which of 64 bytes are control characters.
+#[inline]
+fn controls(bytes: &[u8; 64]) -> u64 {
+    let lanes = || bytes.as_chunks::<16>().0.iter().map(lane);
+    // Texts have none.
+    if controls_in(lanes().fold(u8x16::MAX, u8x16::min)) == 0 {
+        return 0;
+    }
+    lanes().enumerate().fold(0, |mask, (at, lane)| mask | u64::from(controls_in(lane)) << (16 * at))
 }
 
 /// The first 64 bytes of a text. A shorter one is copied over the beginning of `padded`.
@@ -91,16 +107,17 @@ fn escaped(backslashes: u64, is_open: &mut bool) -> u64 {
 pub(super) fn end(text: &[u8], begin: usize, is_strict: bool) -> Option<End> {
     // Keys and names are short.
     if let Some(first) = text.get(begin..)?.first_chunk::<16>() {
-        let [quotes, backslashes, controls] = lane_masks(first);
+        let first = lane(first);
+        let quotes = equal_in(first, b'"');
         let before = quotes.wrapping_sub(1) & !quotes;
-        if quotes != 0 && (backslashes | controls) & before == 0 {
+        if quotes != 0 && (equal_in(first, b'\\') | controls_in(first)) & before == 0 {
             return Some(End { at: begin + quotes.trailing_zeros() as usize, has_escapes: false });
         }
     }
-    end_of_long(text, begin, is_strict)
+    if is_strict { end_of_long::<true>(text, begin) } else { end_of_long::<false>(text, begin) }
 }
 
-fn end_of_long(text: &[u8], begin: usize, is_strict: bool) -> Option<End> {
+fn end_of_long<const IS_STRICT: bool>(text: &[u8], begin: usize) -> Option<End> {
     let (mut at, mut is_open, mut has_escapes, mut low_half) = (begin, false, false, usize::MAX);
     loop {
         let mut padded = [b'"'; 64];
@@ -110,12 +127,13 @@ fn end_of_long(text: &[u8], begin: usize, is_strict: bool) -> Option<End> {
         let escapes = escaped(block.backslashes, &mut is_open);
         let ends = block.quotes & !escapes;
         let inside = ends.wrapping_sub(1) & !ends;
-        let mut escapes = escapes & inside;
         has_escapes |= block.backslashes & inside != 0;
-        if is_strict {
-            if block.controls & inside != 0 {
+        if IS_STRICT {
+            if controls(bytes) & inside != 0 {
                 return None;
             }
+            // Most escapes are quotes and backslashes, which are valid.
+            let mut escapes = escapes & inside & !(block.quotes | block.backslashes);
             while escapes != 0 {
                 let place = at + escapes.trailing_zeros() as usize;
                 escapes &= escapes - 1;
@@ -167,7 +185,7 @@ fn each_escape(text: &[u8], mut take: impl FnMut(usize, u8) -> bool) -> bool {
     while at < text.len() {
         let mut padded = [0; 64];
         let bytes = filled(&text[at..], &mut padded);
-        let mut escapes = escaped(Block::of(bytes).backslashes, &mut is_open);
+        let mut escapes = escaped(equal(bytes, b'\\'), &mut is_open);
         while escapes != 0 {
             let offset = escapes.trailing_zeros() as usize;
             escapes &= escapes - 1;
