@@ -211,7 +211,7 @@ fn contradictions(cassette: &Map<String, Value>, trace: &Trace) -> Vec<String> {
     if let (Some(turns), Some(answer), false) = (turns, &trace.final_response, is_own) {
         let last = turns.iter().enumerate().rev().find(|(_, turn)| turn.role == Role::Assistant);
         match last {
-            Some((at, turn)) if turn.content.as_deref().unwrap_or("") != answer => out.push(format!(
+            Some((at, turn)) if turn.content.as_deref().unwrap_or("") != &**answer => out.push(format!(
                 "`trace.final_response` is not the text of the last assistant turn, `trace.conversation.turns[{at}]`"
             )),
             None if !answer.is_empty() => {

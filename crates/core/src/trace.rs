@@ -11,6 +11,7 @@ mod lenient;
 mod partial;
 mod read;
 mod shape;
+mod shared;
 
 pub(crate) use fields::schema;
 pub use fields::{FIELDS, Field, Place, locate};
@@ -21,6 +22,7 @@ pub(crate) use partial::{Gaps, Part, Partial, fill_results};
 pub(crate) use read::Envelope;
 pub(crate) use shape::{Described, object};
 pub use shape::{Kind, Member};
+pub use shared::{SharedText, sharing};
 
 use std::collections::BTreeSet;
 
@@ -38,7 +40,7 @@ pub struct Trace {
     /// The exchange around the calls.
     pub conversation: Conversation,
     /// Text of the last assistant message; empty when that message carries no text. What a recorded program answered.
-    pub final_response: Option<String>,
+    pub final_response: Option<LazyText>,
     /// How the recorded program ended.
     pub program: Option<Box<Program>>,
     /// Every tool call in dispatch order.

@@ -220,7 +220,7 @@ impl<'a> Agent<'a> {
     pub fn into_trace(self, model: &str) -> Trace {
         let last = self.turns.iter().rev().find(|turn| turn.role == Role::Assistant);
         Trace {
-            final_response: Some(last.and_then(|turn| turn.content.as_deref()).unwrap_or_default().to_owned()),
+            final_response: Some(last.and_then(|turn| turn.content.clone()).unwrap_or_default()),
             tool_calls: Some(self.calls),
             tool_results: Some(self.results.into_iter().map(Some).collect()),
             conversation: Conversation {

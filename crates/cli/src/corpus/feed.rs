@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicU64;
 
 use mcptest_core::diag::{Code, printable};
 use mcptest_core::import::{self, Format, Unit};
+use mcptest_core::trace::sharing;
 
 use super::frames::{Batch, Frames, Item, LEAVE_OUT};
 use super::job::{Job, Payload, RecordError, in_source};
@@ -30,7 +31,7 @@ const VOCABULARIES: &str =
 const HELD: usize = 1024 * 1024;
 
 /// Returns buffers for reuse.
-pub(super) type Recycled<'a> = &'a dyn Fn() -> Option<String>;
+pub(super) type Recycled<'a> = &'a dyn Fn() -> Option<Arc<String>>;
 
 /// What is known about the records of a source so far.
 struct Progress {
@@ -134,7 +135,7 @@ impl ReadOptions {
                     Some(Payload::Fault(error.hint(LEAVE_OUT)))
                 }
             };
-            let mut recycle = |text: String| frames.recycle(text);
+            let mut recycle = |text: Arc<String>| frames.recycle(text);
             if !held.drain(..).all(|batch| self.feed_batch(batch, known, &mut put, &mut recycle)) {
                 return false;
             }
@@ -168,7 +169,7 @@ impl ReadOptions {
         batch: Batch,
         known: &mut Progress,
         put: &mut dyn FnMut(Payload) -> bool,
-        recycle: &mut dyn FnMut(String),
+        recycle: &mut dyn FnMut(Arc<String>),
     ) -> bool {
         let format = known.format;
         let Some(pieces_of) = format.filter(|format| format.is_in_pieces()) else {
@@ -176,23 +177,27 @@ impl ReadOptions {
         };
         let mut is_wanted = true;
         let stitch = known.stitch.get_or_insert_with(|| Stitch::new(pieces_of, WINDOW, self.max_record));
-        for range in &batch.values {
-            let start = batch.offset + range.start as u64;
-            match pieces_of.split(&batch.text[range.clone()]) {
-                Ok(pieces) => {
-                    known.pieces += pieces.len();
-                    for piece in pieces {
-                        known.has_agent = known.has_agent || pieces_of.has_agent(&piece.text);
-                        stitch.is_broken = known.is_broken;
-                        stitch.add(piece, start, &mut |what| is_wanted &= put(what));
+        // Pieces are parts of the batch. Where they would keep much more of it in memory than themselves, they are copied.
+        stitch.keep(&batch.text);
+        sharing([&batch.text], || {
+            for range in &batch.values {
+                let start = batch.offset + range.start as u64;
+                match pieces_of.split(&batch.text[range.clone()]) {
+                    Ok(pieces) => {
+                        known.pieces += pieces.len();
+                        for piece in pieces {
+                            known.has_agent = known.has_agent || pieces_of.has_agent(&piece.text);
+                            stitch.is_broken = known.is_broken;
+                            stitch.add(piece, start, &mut |what| is_wanted &= put(what));
+                        }
+                    }
+                    Err(error) => {
+                        (known.has_agent, known.is_broken) = (true, true);
+                        is_wanted &= put(Payload::Fault(in_source(error, start)));
                     }
                 }
-                Err(error) => {
-                    (known.has_agent, known.is_broken) = (true, true);
-                    is_wanted &= put(Payload::Fault(in_source(error, start)));
-                }
             }
-        }
+        });
         recycle(batch.text);
         is_wanted
     }

@@ -69,7 +69,7 @@ impl Item {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Batch {
     /// The text. Return it with [`Frames::recycle`].
-    pub(crate) text: String,
+    pub(crate) text: Arc<String>,
     /// The bytes of each value in the text, without white space around it.
     pub(crate) values: Vec<Range<usize>>,
     /// Where the text begins in the decompressed bytes.
@@ -109,9 +109,11 @@ impl<'a, R: Read> Frames<'a, R> {
         self
     }
 
-    /// Takes back the text of a batch for reuse.
-    pub(crate) fn recycle(&mut self, text: String) {
-        self.window.recycle(text.into_bytes());
+    /// Takes back the text of a batch, for reuse unless something shares it.
+    pub(crate) fn recycle(&mut self, text: Arc<String>) {
+        if let Ok(text) = Arc::try_unwrap(text) {
+            self.window.recycle(text.into_bytes());
+        }
     }
 
     /// Chooses the mode by the beginning of the source.

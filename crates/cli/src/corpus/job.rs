@@ -5,6 +5,7 @@ use std::sync::Arc;
 use mcptest_core::diag::{Code, Failure};
 use mcptest_core::import::{self, Format, ImportError, Imported, Options, Record};
 use mcptest_core::score::{RecordKey, group_of};
+use mcptest_core::trace::{SharedText, sharing};
 
 use super::frames::Batch;
 
@@ -26,7 +27,7 @@ pub(crate) enum Payload {
         is_guessed: bool,
     },
     /// All pieces of one trace, unless its source is broken: then more may belong to it.
-    Pieces { format: Format, key: String, texts: Vec<String>, offset: u64, is_broken: bool },
+    Pieces { format: Format, key: String, texts: Vec<SharedText>, offset: u64, is_broken: bool },
     /// Something that cannot be read.
     Fault(RecordError),
     /// A note for the user.
@@ -56,17 +57,23 @@ impl Job {
         const EACH: usize = 4096;
         let texts = match &self.what {
             Payload::Records { batch, .. } => batch.text.capacity(),
-            Payload::Pieces { texts, .. } => texts.iter().map(String::len).sum(),
+            Payload::Pieces { texts, .. } => texts.iter().map(|text| text.len()).sum(),
             Payload::Fault(_) | Payload::Note(_) => 0,
         };
         EACH + texts
     }
 
-    /// The buffer of a job that is done, for reuse.
-    pub(super) fn buffer(self) -> Option<String> {
+    /// The buffers of a job that is done, for reuse.
+    pub(super) fn buffers(self) -> Vec<Arc<String>> {
         match self.what {
-            Payload::Records { batch, .. } => Some(batch.text),
-            Payload::Pieces { .. } | Payload::Fault(_) | Payload::Note(_) => None,
+            Payload::Records { batch, .. } => vec![batch.text],
+            Payload::Pieces { texts, .. } => {
+                let parts = texts.iter().filter(|text| text.is_part()).map(SharedText::whole);
+                let mut buffers: Vec<Arc<String>> = parts.map(Arc::clone).collect();
+                buffers.dedup_by(|one, other| Arc::ptr_eq(one, other));
+                buffers
+            }
+            Payload::Fault(_) | Payload::Note(_) => Vec::new(),
         }
     }
 
@@ -91,7 +98,7 @@ impl Job {
     /// Passes on every trace of this job with the offset of its record, or why there is none.
     fn each(&self, options: &Options, take: &mut dyn FnMut(u64, Result<Imported<'_>, RecordError>)) {
         match &self.what {
-            Payload::Records { batch, format, is_guessed } => {
+            Payload::Records { batch, format, is_guessed } => sharing([&batch.text], || {
                 for range in &batch.values {
                     let record = Record { text: &batch.text[range.clone()], header: batch.header.as_deref() };
                     let start = batch.offset + range.start as u64;
@@ -100,10 +107,10 @@ impl Job {
                         Err(error) => take(start, Err(in_source(error, start))),
                     }
                 }
-            }
+            }),
             Payload::Pieces { format, key, texts, offset, is_broken } => {
-                let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-                match format.join(key, &texts, options) {
+                let parts: Vec<&str> = texts.iter().map(|text| &**text).collect();
+                match sharing(texts.iter().map(SharedText::whole), || format.join(key, &parts, options)) {
                     Ok(traces) => {
                         for trace in traces {
                             take(*offset, Ok(if *is_broken { trace.incomplete() } else { trace }));

@@ -36,7 +36,7 @@ pub(crate) fn run<T: Send>(
     let (permit, permits) = sync_channel::<()>(under_way);
     let (give, jobs) = sync_channel::<(u64, Vec<Job>)>(under_way);
     let (result, results) = channel::<(u64, Vec<T>)>();
-    let (used, recycled) = channel::<String>();
+    let (used, recycled) = channel::<Arc<String>>();
     let jobs = Mutex::new(jobs);
     thread::scope(|scope| {
         let is_over = &is_over;
@@ -51,7 +51,7 @@ pub(crate) fn run<T: Send>(
                     let answers = bundle.into_iter().map(|job| {
                         let answer = work(&job);
                         // A buffer that is not reused is dropped.
-                        if let Some(buffer) = job.buffer() {
+                        for buffer in job.buffers() {
                             let _ = used.send(buffer);
                         }
                         answer
@@ -94,7 +94,7 @@ fn alone<T>(
     let used = RefCell::new(Vec::new());
     let mut put = |job: Job| {
         let flow = done(work(&job));
-        used.borrow_mut().extend(job.buffer());
+        used.borrow_mut().extend(job.buffers());
         flow.is_continue()
     };
     for source in sources {
@@ -112,7 +112,7 @@ fn feed(
     is_over: &AtomicBool,
     permit: &SyncSender<()>,
     give: &SyncSender<(u64, Vec<Job>)>,
-    recycled: &Receiver<String>,
+    recycled: &Receiver<Arc<String>>,
 ) {
     let (mut at, mut bytes, mut bundle) = (0, 0, Vec::new());
     let mut send = |bundle: Vec<Job>| {

@@ -3,15 +3,21 @@
 //! Nothing in a file marks a trace as complete, so it is complete when the file ends. If too much is kept before that, the trace
 //! that has waited longest for its next piece is closed. A piece that comes later is an error, never a second trace.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Weak};
 
 use mcptest_core::diag::Code;
 use mcptest_core::import::{Format, Piece};
+use mcptest_core::trace::SharedText;
 
 use super::job::{Payload, RecordError};
 
 /// Most bytes of pieces that are kept.
 pub(super) const WINDOW: usize = 24 * 1024 * 1024;
+
+/// Most bytes of the texts that pieces are parts of. Beyond that pieces are copied out of them.
+const SHARED: usize = WINDOW + 8 * 1024 * 1024;
 
 /// The pieces of one source.
 pub(super) struct Stitch {
@@ -24,13 +30,15 @@ pub(super) struct Stitch {
     by_age: BTreeMap<u64, String>,
     closed: BTreeSet<String>,
     kept: usize,
+    /// The texts that pieces may be parts of.
+    shared: Vec<Weak<String>>,
     clock: u64,
     /// Whether something in the source could not be read, which may be a piece of any of its traces.
     pub(super) is_broken: bool,
 }
 
 struct Open {
-    texts: Vec<String>,
+    texts: Vec<SharedText>,
     bytes: usize,
     /// The offset of its first piece, and when it arrived.
     offset: u64,
@@ -50,9 +58,24 @@ impl Stitch {
             by_age: BTreeMap::new(),
             closed: BTreeSet::new(),
             kept: 0,
+            shared: Vec::new(),
             clock: 0,
             is_broken: false,
         }
+    }
+
+    /// Notes a text that pieces are parts of. A few pieces may keep much text in memory: then they are copied out of it.
+    pub(super) fn keep(&mut self, text: &Arc<String>) {
+        self.shared.retain(|one| one.strong_count() > 0);
+        self.shared.push(Arc::downgrade(text));
+        let bytes = |one: &Weak<String>| one.upgrade().map_or(0, |one| one.capacity());
+        if self.shared.iter().map(bytes).sum::<usize>() <= SHARED {
+            return;
+        }
+        for text in self.open.values_mut().flat_map(|open| &mut open.texts).filter(|text| text.is_part()) {
+            *text = text.alone();
+        }
+        self.shared.clear();
     }
 
     /// Adds a piece from `offset`, and passes on traces that are closed to make room for it.
@@ -83,18 +106,21 @@ impl Stitch {
         if open.bytes > self.max_record {
             // Its pieces are dropped, and it is reported as an error at the end.
             open.is_too_long = true;
-            self.kept -= open.texts.iter().map(String::len).sum::<usize>();
+            self.kept -= open.texts.iter().map(|text| text.len()).sum::<usize>();
             open.texts.clear();
         } else {
             self.kept += piece.text.len();
-            open.texts.push(piece.text.into_owned());
+            open.texts.push(match piece.text {
+                Cow::Borrowed(text) => text.into(),
+                Cow::Owned(text) => text.into(),
+            });
         }
         while self.kept > self.window
             && self.by_age.len() > 1
             && let Some((_, key)) = self.by_age.pop_first()
         {
             if let Some(open) = self.open.remove(&key) {
-                self.kept -= open.texts.iter().map(String::len).sum::<usize>();
+                self.kept -= open.texts.iter().map(|text| text.len()).sum::<usize>();
                 closed(self.whole(key.clone(), open));
                 self.closed.insert(key);
             }
@@ -131,7 +157,9 @@ mod tests {
 
     fn described(what: Payload) -> String {
         match what {
-            Payload::Pieces { key, texts, offset, .. } => format!("{key}@{offset} {}", texts.join("+")),
+            Payload::Pieces { key, texts, offset, .. } => {
+                format!("{key}@{offset} {}", texts.iter().map(|text| &**text).collect::<Vec<_>>().join("+"))
+            }
             Payload::Fault(fault) => format!("fault@{:?} {}", fault.place, fault.message),
             _ => "?".to_owned(),
         }

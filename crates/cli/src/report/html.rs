@@ -196,7 +196,7 @@ mod tests {
                 row.name = HOSTILE.to_owned();
                 row.test = HOSTILE.to_owned();
                 if let Some(trace) = &mut row.trace {
-                    trace.final_response = Some(HOSTILE.to_owned());
+                    trace.final_response = Some(HOSTILE.into());
                 }
             }
         }

@@ -240,7 +240,7 @@ fn no_path_in_a_recording_is_ever_opened() {
         cassette.observed[key] = trap.into();
     }
     cassette.advisory = Some(serde_json::json!({ "script": trap, "url": format!("file://{trap}") }));
-    cassette.trace.final_response = Some(format!("@{trap}"));
+    cassette.trace.final_response = Some(format!("@{trap}").into());
     cassette.trace.conversation.turns = None;
     fs::write(&recording, cassette.to_text()).unwrap();
     let lines: [&[&str]; 6] = [

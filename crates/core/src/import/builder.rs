@@ -182,7 +182,7 @@ impl<'o> Builder<'o> {
         let is_known = last.is_some() || !self.calls.is_empty();
         let Model { name, differs } = self.model;
         Trace {
-            final_response: last.map(|turn| turn.content.as_deref().unwrap_or_default().to_owned()),
+            final_response: last.map(|turn| turn.content.clone().unwrap_or_default()),
             tool_calls: is_known.then_some(self.calls),
             tool_results: is_known.then_some(self.results),
             conversation: Conversation {

@@ -266,8 +266,8 @@ impl Build<'_> {
         let last_reply = last.and_then(|at| exchanges[at].reply()).filter(|(_, is_cut)| !is_cut);
         let last_text = last_reply.map(|(message, _)| message.text().unwrap_or_default());
         let (final_response, answer_source) = match (end.answer, last_text) {
-            (Some(answer), _) => (Some(answer.trim_end().to_owned()), Some(AnswerSource::Program)),
-            (None, Some(last_text)) => (Some(last_text.into_string()), Some(AnswerSource::Model)),
+            (Some(answer), _) => (Some(answer.trim_end().into()), Some(AnswerSource::Program)),
+            (None, Some(last_text)) => (Some(last_text), Some(AnswerSource::Model)),
             (None, None) => (None, None),
         };
         let stop_reason = match last {

@@ -10,7 +10,7 @@ use crate::answer::{Account, AnswerFormat};
 use crate::diag::{Code, RunError};
 use crate::json;
 use crate::suite::{Input, ModelSide, Program};
-use crate::trace::{AnswerSource, FaultMark, Role, StopReason};
+use crate::trace::{AnswerSource, FaultMark, LazyText, Role, StopReason};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
@@ -61,7 +61,7 @@ pub fn outcome(
     let trace = &mut derived.trace;
     match answer {
         Ok(answer) if answer.is_empty() => {
-            (trace.final_response, trace.answer_source) = (Some(String::new()), Some(AnswerSource::Program));
+            (trace.final_response, trace.answer_source) = (Some(LazyText::default()), Some(AnswerSource::Program));
         }
         Ok(_) => {}
         // The model's last message is not necessarily the program's answer.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::json;
-use crate::trace::{Role, Tokens, ToolCall, ToolResult, Trace};
+use crate::trace::{LazyText, Role, Tokens, ToolCall, ToolResult, Trace};
 
 /// One change. Making it gives the change that undoes it.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,7 +24,7 @@ pub(super) enum Edit {
         at: usize,
         result: Option<Box<ToolResult>>,
     },
-    Message(String),
+    Message(LazyText),
     Tokens(Tokens),
     /// The run counts as failed, regardless of its checks.
     Outcome,
@@ -85,8 +85,8 @@ impl Edit {
                 // The last message of the assistant is the same text.
                 let turns = trace.conversation.turns.iter_mut().flatten();
                 let last = turns.rev().find(|turn| turn.role == Role::Assistant);
-                if let Some(turn) = last.filter(|turn| turn.content.as_deref() == Some(&old)) {
-                    turn.content = Some(text.into());
+                if let Some(turn) = last.filter(|turn| turn.content.as_ref() == Some(&old)) {
+                    turn.content = Some(text);
                 }
                 Self::Message(old)
             }
@@ -130,7 +130,7 @@ impl Edit {
             }
             Self::Message(text) => {
                 let old = trace.final_response.as_deref().unwrap_or("");
-                let (old, new) = json::excerpts(&Value::from(old), &Value::from(text.as_str()), MAX_TEXT);
+                let (old, new) = json::excerpts(&Value::from(old), &Value::from(&**text), MAX_TEXT);
                 put("-", format!("final_response: {old}"));
                 put("+", format!("final_response: {new}"));
             }

@@ -281,7 +281,7 @@ impl Sites {
             Operator::ClaimUnmade | Operator::DropNegation | Operator::CutMessage => {
                 let text = trace.final_response.as_deref()?;
                 let (new, change) = message(operator, text, calls, part)?;
-                (Edit::Message(new), change)
+                (Edit::Message(new.into()), change)
             }
             Operator::MoreTokens => {
                 let old = &trace.conversation.tokens;

@@ -10,7 +10,7 @@ use crate::assertion::Assertion;
 use crate::diag::{Code, Diagnostic};
 use crate::eval::{GoldenPath, TrajectoryAxesGate, Verdict, score_golden_path};
 use crate::judge;
-use crate::trace::{Conversation, FaultKind, StopReason, Tokens, ToolCall, Trace};
+use crate::trace::{Conversation, FaultKind, LazyText, StopReason, Tokens, ToolCall, Trace};
 
 type Warn<'a> = dyn FnMut(Code, Range<usize>, String, &str) + 'a;
 type PlaceOf<'a> = dyn Fn(&str) -> Range<usize> + 'a;
@@ -224,7 +224,7 @@ fn passes_on_nothing(agent: &AgentTest) -> bool {
     let nothing = Trace {
         tool_calls: Some(Vec::new()),
         tool_results: Some(Vec::new()),
-        final_response: Some(String::new()),
+        final_response: Some(LazyText::default()),
         conversation: Conversation {
             turns: Some(Vec::new()),
             tokens: Tokens { total: Some(0), ..Tokens::default() },

@@ -12,6 +12,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::shared::SharedText;
 use crate::json;
 
 /// A JSON value, parsed on first use.
@@ -25,7 +26,7 @@ pub struct LazyValue {
 enum Source {
     /// The value was made by a program and not read.
     Made,
-    Json(Box<str>),
+    Json(SharedText),
     /// A content block with this text.
     Text(LazyText),
 }
@@ -109,45 +110,58 @@ impl Serialize for LazyValue {
 
 impl<'de> Deserialize<'de> for LazyValue {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let raw = Box::<RawValue>::deserialize(from)?;
-        Ok(Self { source: Source::Json(raw.into()), value: OnceLock::new() })
+        let raw = <&RawValue>::deserialize(from)?;
+        Ok(Self { source: Source::Json(raw.get().into()), value: OnceLock::new() })
     }
 }
 
 /// A text that is shared where it is repeated, and whose escapes are replaced on first use.
 #[derive(Clone)]
-pub struct LazyText(Arc<Inner>);
+pub struct LazyText(Repr);
 
 #[derive(Clone)]
-struct Inner {
-    /// What was between the quotes of the JSON string; empty for a text that had no escapes.
-    raw: Box<str>,
+enum Repr {
+    /// A text as it is in its record.
+    Part(SharedText),
+    Owned(Arc<String>),
+    Escaped(Arc<Escaped>),
+}
+
+/// A text with escapes.
+#[derive(Clone)]
+struct Escaped {
+    /// What was between the quotes of the JSON string.
+    raw: SharedText,
     text: OnceLock<String>,
 }
 
 impl LazyText {
     /// The text of a JSON string with escapes, which were checked. `raw` is what is between the quotes.
     pub(crate) fn escaped(raw: &str) -> Self {
-        Self(Arc::new(Inner { raw: raw.into(), text: OnceLock::new() }))
+        Self(Repr::Escaped(Arc::new(Escaped { raw: raw.into(), text: OnceLock::new() })))
     }
 
     /// What was between the quotes of the JSON string, if its escapes were not replaced yet.
     pub(crate) fn raw(&self) -> Option<&str> {
-        self.0.text.get().is_none().then_some(&*self.0.raw)
+        match &self.0 {
+            Repr::Escaped(text) => text.text.get().is_none().then_some(&*text.raw),
+            Repr::Part(_) | Repr::Owned(_) => None,
+        }
     }
 
     /// Whether the text is empty. An escape stands for a character.
     pub fn is_empty(&self) -> bool {
-        self.0.text.get().map_or(self.0.raw.is_empty(), String::is_empty)
+        match &self.0 {
+            Repr::Escaped(text) => text.raw.is_empty(),
+            Repr::Part(_) | Repr::Owned(_) => (**self).is_empty(),
+        }
     }
 
     /// Appends a text.
     pub(crate) fn push_str(&mut self, more: &str) {
-        let Inner { raw, text } = Arc::make_mut(&mut self.0);
-        let mut whole = text.take().unwrap_or_else(|| json::unescape(raw));
+        let mut whole = std::mem::take(self).into_string();
         whole.push_str(more);
-        *raw = Box::default();
-        *text = OnceLock::from(whole);
+        *self = whole.into();
     }
 
     /// The texts of one message, a line each; `None` when there are none.
@@ -170,9 +184,13 @@ impl LazyText {
 
     /// The text as one that nobody else has.
     pub fn into_string(self) -> String {
-        match Arc::try_unwrap(self.0) {
-            Ok(Inner { raw, mut text }) => text.take().unwrap_or_else(|| json::unescape(&raw)),
-            Err(shared) => Self(shared).to_string(),
+        match self.0 {
+            Repr::Part(text) => (*text).to_owned(),
+            Repr::Owned(text) => Arc::unwrap_or_clone(text),
+            Repr::Escaped(text) => match Arc::try_unwrap(text) {
+                Ok(Escaped { raw, mut text }) => text.take().unwrap_or_else(|| json::unescape(&raw)),
+                Err(shared) => Self(Repr::Escaped(shared)).to_string(),
+            },
         }
     }
 }
@@ -181,7 +199,11 @@ impl Deref for LazyText {
     type Target = str;
 
     fn deref(&self) -> &str {
-        self.0.text.get_or_init(|| json::unescape(&self.0.raw))
+        match &self.0 {
+            Repr::Part(text) => text,
+            Repr::Owned(text) => text,
+            Repr::Escaped(text) => text.text.get_or_init(|| json::unescape(&text.raw)),
+        }
     }
 }
 
@@ -193,19 +215,23 @@ impl Default for LazyText {
 
 impl From<String> for LazyText {
     fn from(text: String) -> Self {
-        Self(Arc::new(Inner { raw: Box::default(), text: OnceLock::from(text) }))
+        Self(Repr::Owned(Arc::new(text)))
     }
 }
 
 impl From<&str> for LazyText {
     fn from(text: &str) -> Self {
-        Self::from(text.to_owned())
+        SharedText::part(text).map_or_else(|| text.to_owned().into(), |part| Self(Repr::Part(part)))
     }
 }
 
 impl PartialEq for LazyText {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || **self == **other
+        let is_one = match (&self.0, &other.0) {
+            (Repr::Escaped(one), Repr::Escaped(other)) => Arc::ptr_eq(one, other) || *one.raw == *other.raw,
+            _ => false,
+        };
+        is_one || **self == **other
     }
 }
 

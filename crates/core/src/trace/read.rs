@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::{AnswerSource, Conversation, LazyValue, Program, Role, ToolCall, ToolResult, Trace, Witness};
+use super::{AnswerSource, Conversation, LazyText, LazyValue, Program, Role, ToolCall, ToolResult, Trace, Witness};
 use crate::json::{self, JsonError};
 
 impl Trace {
@@ -66,7 +66,7 @@ pub(crate) struct Envelope {
     pub(crate) read_only_tools: BTreeMap<String, Vec<String>>,
     pub(crate) tool_calls: Option<Vec<ToolCall>>,
     pub(crate) tool_results: Option<Vec<Option<ToolResult>>>,
-    final_response: Option<String>,
+    final_response: Option<LazyText>,
     pub(crate) conversation: Option<Conversation>,
     answer_source: Option<AnswerSource>,
     program: Option<Box<Program>>,
@@ -124,7 +124,7 @@ impl Envelope {
             if final_response.is_none() {
                 // The last assistant message is recorded: its text is known, also when it has none.
                 let last = turns.iter().rev().find(|turn| turn.role == Role::Assistant);
-                final_response = last.map(|turn| turn.content.as_deref().unwrap_or_default().to_owned());
+                final_response = last.map(|turn| turn.content.clone().unwrap_or_default());
             }
         }
         Ok(Trace { answer_source, conversation, final_response, program, tool_calls, tool_results, ..Trace::default() })

@@ -3,8 +3,8 @@
 use mcptest_core::eval::tool_calls_from_envelope;
 use mcptest_core::json;
 use mcptest_core::trace::{
-    AnswerSource, CallError, Conversation, Counterpart, ErrorKind, FaultEffect, FaultKind, FaultMark, Program,
-    ProgramFault, Role, Shown, StopReason, TimelineEntry, Tokens, ToolCall, ToolResult, Turn, Witness,
+    AnswerSource, CallError, Conversation, Counterpart, ErrorKind, FaultEffect, FaultKind, FaultMark, LazyText,
+    Program, ProgramFault, Role, Shown, StopReason, TimelineEntry, Tokens, ToolCall, ToolResult, Turn, Witness,
 };
 use mcptest_core::{ConversationTrace, Trace};
 use serde_json::{Value, json};
@@ -194,7 +194,7 @@ fn absent_is_unknown_and_present_and_empty_is_empty() {
         Trace {
             tool_calls: Some(vec![]),
             tool_results: Some(vec![]),
-            final_response: Some(String::new()),
+            final_response: Some(LazyText::default()),
             conversation: Conversation { turns: Some(vec![]), ..Conversation::default() },
             ..Trace::default()
         }
@@ -259,7 +259,7 @@ fn the_final_response_is_the_text_of_the_last_assistant_message() {
     ]);
     assert_eq!(of(turns), Some("last".into()));
     let silent = json!([{ "role": "assistant", "content": "first" }, { "role": "assistant", "content": null }]);
-    assert_eq!(of(silent), Some(String::new()), "the last message is known and has no text");
+    assert_eq!(of(silent), Some(LazyText::default()), "the last message is known and has no text");
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn cassette(run: u64) -> Cassette {
         observed: json!({ "servers": {} }),
         advisory: None,
         ledger: None,
-        trace: Trace { final_response: Some(format!("run {run}")), ..Trace::default() },
+        trace: Trace { final_response: Some(format!("run {run}").into()), ..Trace::default() },
         version: VERSION,
         edited: false,
     }
@@ -388,7 +388,7 @@ fn an_edit_is_accepted_once_and_its_mark_stays_until_the_run_is_recorded_again()
 
     fs::write(&path, text.replace("run 1", "all is well")).unwrap();
     assert_eq!(accept(&path), Ok(Accepted::Now));
-    let trace = Trace { final_response: Some("all is well".to_owned()), ..Trace::default() };
+    let trace = Trace { final_response: Some("all is well".into()), ..Trace::default() };
     let edited = Cassette { trace, edited: true, ..good.clone() };
     assert_eq!(load(), Ok(edited.clone()));
     let accepted = fs::read_to_string(&path).unwrap();

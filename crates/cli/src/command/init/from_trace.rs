@@ -249,7 +249,7 @@ fn replayed(trace: &Trace, calls: &[ToolCall], answers: &[Answer], script: &Scri
     Trace {
         tool_calls: Some(made),
         tool_results: Some(results),
-        final_response: Some(last),
+        final_response: Some(last.into()),
         conversation: Conversation {
             model: trace.conversation.model.clone(),
             turns: Some(messages),

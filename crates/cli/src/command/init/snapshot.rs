@@ -259,7 +259,7 @@ fn trace(chosen: &[Chosen<'_>], closing: &str) -> Trace {
     Trace {
         tool_calls: Some(chosen.iter().map(call).collect()),
         tool_results: Some(chosen.iter().map(result).collect()),
-        final_response: Some(closing.to_owned()),
+        final_response: Some(closing.into()),
         ..Trace::default()
     }
 }

@@ -313,7 +313,7 @@ impl Document {
                 String::from_utf8_lossy(&bytes).into_owned()
             }
         };
-        Item::Batch(Batch { text, values, offset, header })
+        Item::Batch(Batch { text: text.into(), values, offset, header })
     }
 }
 

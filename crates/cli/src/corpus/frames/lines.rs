@@ -101,7 +101,7 @@ impl Lines {
             window.recycle(text.into_bytes());
             return None;
         }
-        Some(Item::Batch(Batch { text, values, offset, header: None }))
+        Some(Item::Batch(Batch { text: text.into(), values, offset, header: None }))
     }
 }
 
@@ -146,7 +146,7 @@ impl MixedLines {
             return Some(broken);
         }
         let offset = self.offset + start as u64;
-        (!values.is_empty()).then_some(Item::Batch(Batch { text, values, offset, header: None }))
+        (!values.is_empty()).then_some(Item::Batch(Batch { text: text.into(), values, offset, header: None }))
     }
 }
 

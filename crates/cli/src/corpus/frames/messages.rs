@@ -173,9 +173,12 @@ impl Messages {
             Err(item) => Err(item),
         };
         match text {
-            Ok(text) => {
-                Item::Batch(Batch { values: std::iter::once(0..text.len()).collect(), text, offset, header: None })
-            }
+            Ok(text) => Item::Batch(Batch {
+                values: std::iter::once(0..text.len()).collect(),
+                text: text.into(),
+                offset,
+                header: None,
+            }),
             Err(item) => item,
         }
     }

@@ -248,7 +248,8 @@ impl<'a, 'o> Chain<'a, 'o> {
             trace.tool_calls.iter_mut().flatten().for_each(|call| call.turn = None);
         }
         if let (false, Some(end)) = (self.has_lines, last) {
-            trace = Trace { tool_calls: None, tool_results: None, final_response: end.text, ..trace };
+            trace =
+                Trace { tool_calls: None, tool_results: None, final_response: end.text.map(LazyText::from), ..trace };
             trace.conversation.turns = None;
         }
         Imported { id, group: None, seal: None, fields: Cow::Owned(fields), trace }

@@ -649,7 +649,7 @@ impl Stage<'_, '_> {
                 tokens,
                 turns: Some(self.turns),
             },
-            final_response: Some(final_response),
+            final_response: Some(final_response.into()),
             program: Some(Box::new(Program { exit: Some(0), ..Program::default() })),
             tool_calls: Some(tool_calls),
             tool_results: Some(tool_results),
