@@ -101,18 +101,20 @@ pub fn seal(cassette: &mut Map<String, Value>) {
 
 /// The digest of what was recorded: the SHA-256 of its canonical JSON.
 fn digest(cassette: &Map<String, Value>) -> String {
-    digest_by(|key| cassette.get(key), json::write_canonical)
+    digest_by(0, |key| cassette.get(key), json::write_canonical)
 }
 
 /// The same from the JSON of each key, which was read before; `None` if its keys are not in order.
 pub(crate) fn digest_of<'a>(json_of: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
     let mut is_ordered = true;
-    let digest = digest_by(json_of, |json, out| is_ordered &= json::push_canonical(json, out));
+    let size = DIGESTED.iter().filter_map(|key| json_of(key)).map(|json| json.len() + 16).sum();
+    let digest = digest_by(size, json_of, |json, out| is_ordered &= json::push_canonical(json, out));
     is_ordered.then_some(digest)
 }
 
-fn digest_by<T>(part: impl Fn(&str) -> Option<T>, mut push: impl FnMut(T, &mut String)) -> String {
-    let mut text = String::from("{");
+fn digest_by<T>(size: usize, part: impl Fn(&str) -> Option<T>, mut push: impl FnMut(T, &mut String)) -> String {
+    let mut text = String::with_capacity(size);
+    text.push('{');
     // In order, as in any canonical text, and without a copy of the trace.
     for key in DIGESTED {
         if let Some(value) = part(key) {
@@ -144,7 +146,8 @@ pub fn check(cassette: &Map<String, Value>, trace: &Trace) -> Result<Seal, Unrea
     check_digest(cassette, trace, || digest(cassette))
 }
 
-/// The same with another way to get the digest. Of the trace, `cassette` needs only the names of tools.
+/// The same with another way to get the digest. Of the trace, `cassette` needs only the names of tools; it needs nothing of what
+/// was observed.
 pub(crate) fn check_digest(
     cassette: &Map<String, Value>,
     trace: &Trace,
@@ -211,7 +214,7 @@ fn contradictions(cassette: &Map<String, Value>, trace: &Trace) -> Vec<String> {
     if let (Some(turns), Some(answer), false) = (turns, &trace.final_response, is_own) {
         let last = turns.iter().enumerate().rev().find(|(_, turn)| turn.role == Role::Assistant);
         match last {
-            Some((at, turn)) if turn.content.as_deref().unwrap_or("") != &**answer => out.push(format!(
+            Some((at, turn)) if turn.content.as_ref().map_or(!answer.is_empty(), |text| text != answer) => out.push(format!(
                 "`trace.final_response` is not the text of the last assistant turn, `trace.conversation.turns[{at}]`"
             )),
             None if !answer.is_empty() => {

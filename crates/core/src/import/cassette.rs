@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::shape::Shape;
 use super::wire::Text;
 use super::{ImportError, Imported, Record, Unit, wire};
-use crate::cassette::{Unreadable, check, check_digest, digest_of, read_only_tools};
+use crate::cassette::{Unreadable, check, check_digest, digest_of};
 use crate::json;
 use crate::report::row_name;
 use crate::trace::Envelope;
@@ -29,18 +29,9 @@ pub(super) fn read(record: Record<'_>) -> Result<Vec<Imported<'_>>, ImportError>
     let mut trace = wire::part::<Envelope>(raw).map_err(|error| error.at("trace"))?.trace()?;
     // The digest also covers keys that are not read here. What was written by this program is in order, so its canonical text
     // follows from the text.
-    let digest = digest_of(|key| parts.get(key).map(|raw| raw.get()));
-    let (whole, checked) = match digest {
-        Some(digest) => {
-            let whole = without_trace(&parts, raw)?;
-            let checked = check_digest(&whole, &trace, || digest);
-            (whole, checked)
-        }
-        None => {
-            let whole = parse(record.text)?;
-            let checked = check(&whole, &trace);
-            (whole, checked)
-        }
+    let checked = match digest_of(|key| parts.get(key).map(|raw| raw.get())) {
+        Some(digest) => check_digest(&checked_parts(&parts, raw)?, &trace, || digest),
+        None => check(&parse(record.text)?, &trace),
     };
     let seal = checked.map_err(|why| {
         let hint = match why {
@@ -49,7 +40,7 @@ pub(super) fn read(record: Record<'_>) -> Result<Vec<Imported<'_>>, ImportError>
         };
         ImportError::new(format!("it {why}")).hint(hint)
     })?;
-    trace.read_only = whole.get("observed").map_or_else(BTreeSet::new, read_only_tools);
+    trace.read_only = parts.get("observed").map_or_else(BTreeSet::new, |observed| read_only_tools(observed));
     let named =
         |key: &str| wire::optional(parts.get(key).copied(), wire::part::<Option<Text<'_>>>, key).map(Option::flatten);
     let (test, model) = (named("test")?, named("model")?);
@@ -58,17 +49,39 @@ pub(super) fn read(record: Record<'_>) -> Result<Vec<Imported<'_>>, ImportError>
     Ok(vec![Imported { id, group: None, seal: Some(seal), fields: record.text.into(), trace }])
 }
 
-/// The parts of a recording, of the trace only the names of tools.
-fn without_trace(parts: &Parts<'_>, trace: &RawValue) -> Result<Map<String, Value>, ImportError> {
+/// Keys other than the trace that say whether a recording was edited, or that it contradicts itself.
+const CHECKED: [&str; 5] = ["mcptest", "digest", "edited", "fingerprint", "inputs"];
+
+/// The parts of a recording that are checked, of the trace only the names of tools.
+fn checked_parts(parts: &Parts<'_>, trace: &RawValue) -> Result<Map<String, Value>, ImportError> {
     let mut whole = Map::new();
-    for (key, raw) in parts.iter().filter(|(key, _)| &***key != "trace") {
-        whole.insert(key.to_string(), json::read_checked(raw.get())?);
+    for key in CHECKED {
+        if let Some(raw) = parts.get(key) {
+            whole.insert(key.to_owned(), json::read_checked(raw.get())?);
+        }
     }
     let Some(Shape::Object(trace)) = Shape::part(trace.get()) else { return Ok(whole) };
     if let Some(names) = trace.get("tool_names") {
         whole.insert("trace".to_owned(), json!({ "tool_names": json::read_checked::<Value>(names.get())? }));
     }
     Ok(whole)
+}
+
+/// What `cassette::read_only_tools` finds in the catalogs, without reading their descriptions and schemas.
+fn read_only_tools(observed: &RawValue) -> BTreeSet<(String, String)> {
+    let mut out = BTreeSet::new();
+    let servers = Shape::part(observed.get()).and_then(|observed| observed.child("servers"));
+    let Some(Shape::Object(servers)) = servers else { return out };
+    for (server, found) in servers {
+        let tools = Shape::part(found.get()).and_then(|found| found.child("tools"));
+        for tool in tools.iter().flat_map(Shape::elements) {
+            let hint = tool.child("annotations").and_then(|annotations| annotations.get("readOnlyHint"));
+            if let Some(name) = tool.text("name").filter(|_| hint.is_some_and(|hint| hint.get() == "true")) {
+                out.insert((server.to_string(), name.into_owned()));
+            }
+        }
+    }
+    out
 }
 
 fn parse(text: &str) -> Result<Map<String, Value>, ImportError> {

@@ -19,7 +19,7 @@ use crate::trace::LazyText;
 pub(super) enum Text<'a> {
     Plain(Cow<'a, str>),
     /// What is between the quotes, and what it says.
-    Escaped(&'a str, OnceCell<String>),
+    Escaped(&'a str, OnceCell<Box<String>>),
 }
 
 impl<'a> Text<'a> {
@@ -31,7 +31,7 @@ impl<'a> Text<'a> {
     pub(super) fn into_cow(self) -> Cow<'a, str> {
         match self {
             Self::Plain(text) => text,
-            Self::Escaped(raw, mut text) => text.take().unwrap_or_else(|| json::unescape(raw)).into(),
+            Self::Escaped(raw, mut text) => text.take().map_or_else(|| json::unescape(raw), |text| *text).into(),
         }
     }
 
@@ -44,7 +44,7 @@ impl<'a> Text<'a> {
         match self {
             Self::Plain(text) => LazyText::from(&**text),
             Self::Escaped(raw, text) => {
-                text.get().map_or_else(|| LazyText::escaped(raw), |text| LazyText::from(&**text))
+                text.get().map_or_else(|| LazyText::escaped(raw), |text| LazyText::from(text.as_str()))
             }
         }
     }
@@ -80,7 +80,7 @@ impl std::ops::Deref for Text<'_> {
     fn deref(&self) -> &str {
         match self {
             Self::Plain(text) => text,
-            Self::Escaped(raw, text) => text.get_or_init(|| json::unescape(raw)),
+            Self::Escaped(raw, text) => text.get_or_init(|| Box::new(json::unescape(raw))),
         }
     }
 }

@@ -51,11 +51,17 @@ pub(super) struct Reader<'de> {
     /// How many more lists and objects may be opened.
     room: usize,
     mode: Mode,
-    /// The keys of the objects that are open, and the beginning of each.
-    keys: Vec<Cow<'de, str>>,
-    starts: Vec<u64>,
+    /// The keys of the objects that are open.
+    keys: Vec<OpenKey<'de>>,
     /// A string without its escapes.
     scratch: String,
+}
+
+/// A key of an object that is open.
+struct OpenKey<'de> {
+    /// Its first bytes, where duplicates are an error.
+    start: u64,
+    text: Cow<'de, str>,
 }
 
 #[derive(Debug)]
@@ -139,7 +145,7 @@ struct Number<'de> {
 
 impl<'de> Reader<'de> {
     pub(super) fn new(text: &'de str, mode: Mode) -> Self {
-        Self { text, at: 0, room: MAX_OPEN, mode, keys: Vec::new(), starts: Vec::new(), scratch: String::new() }
+        Self { text, at: 0, room: MAX_OPEN, mode, keys: Vec::new(), scratch: String::new() }
     }
 
     /// Lets more lists and objects be open at the same time.
@@ -297,17 +303,19 @@ impl<'de> Reader<'de> {
         if key.starts_with('$') && [NUMBER_KEY, RAW_KEY].contains(&&*key) {
             return Err(Error::data(format!("the key {key:?} is reserved"), end));
         }
+        let mut start = 0;
         if self.mode == Mode::Strict {
             // Most keys differ in their first bytes.
-            let start = start_of(&key);
-            let is_same = |(at, other): (usize, &u64)| *other == start && self.keys[from + at] == key;
-            let starts = &self.starts[from..];
-            if starts.len() < FEW_KEYS && starts.iter().enumerate().any(is_same) {
+            start = start_of(&key);
+            let keys = &self.keys[from..];
+            if keys.len() < FEW_KEYS && keys.iter().any(|other| other.start == start && other.text == key) {
                 return Err(duplicate(&key, end));
             }
-            self.starts.push(start);
         }
-        self.keys.push(key);
+        if self.keys.capacity() == 0 {
+            self.keys.reserve(FEW_KEYS);
+        }
+        self.keys.push(OpenKey { start, text: key });
         self.take(b':')
     }
 
@@ -315,13 +323,12 @@ impl<'de> Reader<'de> {
     fn close(&mut self, from: usize) -> Result<(), Error> {
         let keys = &mut self.keys[from..];
         if self.mode == Mode::Strict && keys.len() > FEW_KEYS {
-            keys.sort_unstable();
-            if let Some([key, _]) = keys.array_windows().find(|[key, next]| key == next) {
-                return Err(duplicate(key, self.at - 2));
+            keys.sort_unstable_by(|one, other| one.text.cmp(&other.text));
+            if let Some([key, _]) = keys.array_windows().find(|[key, next]| key.text == next.text) {
+                return Err(duplicate(&key.text, self.at - 2));
             }
         }
         self.keys.truncate(from);
-        self.starts.truncate(from);
         Ok(())
     }
 
@@ -368,7 +375,7 @@ impl<'de> Reader<'de> {
                 while self.has_item(b'}', self.keys.len() == from)? {
                     self.key(from)?;
                     let key = self.keys.len() - 1;
-                    self.check().map_err(|error| error.below(format!(".{}", self.keys[key])))?;
+                    self.check().map_err(|error| error.below(format!(".{}", self.keys[key].text)))?;
                 }
                 self.close(from)
             }
@@ -611,7 +618,7 @@ impl<'de> MapAccess<'de> for Entries<'_, 'de> {
         }
         reader.key(*from)?;
         match reader.keys.last() {
-            Some(key) => seed.deserialize(Key(key)).map(Some),
+            Some(key) => seed.deserialize(Key(&key.text)).map(Some),
             None => Ok(None),
         }
     }
@@ -620,7 +627,7 @@ impl<'de> MapAccess<'de> for Entries<'_, 'de> {
         let reader = &mut *self.reader;
         reader.skip_space();
         let (begin, key) = (reader.at, reader.keys.len() - 1);
-        seed.deserialize(&mut *reader).map_err(|error| error.or_at(begin).below(format!(".{}", reader.keys[key])))
+        seed.deserialize(&mut *reader).map_err(|error| error.or_at(begin).below(format!(".{}", reader.keys[key].text)))
     }
 }
 
