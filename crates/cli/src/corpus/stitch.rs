@@ -16,9 +16,6 @@ use super::job::{Payload, RecordError};
 /// Most bytes of pieces that are kept.
 pub(super) const WINDOW: usize = 24 * 1024 * 1024;
 
-/// Most bytes of the texts that pieces are parts of. Beyond that pieces are copied out of them.
-const SHARED: usize = WINDOW + 8 * 1024 * 1024;
-
 /// The pieces of one source.
 pub(super) struct Stitch {
     format: Format,
@@ -30,8 +27,9 @@ pub(super) struct Stitch {
     by_age: BTreeMap<u64, String>,
     closed: BTreeSet<String>,
     kept: usize,
-    /// The texts that pieces may be parts of.
+    /// The texts that pieces may be parts of, and their bytes when they were added.
     shared: Vec<Weak<String>>,
+    shared_bytes: usize,
     clock: u64,
     /// Whether something in the source could not be read, which may be a piece of any of its traces.
     pub(super) is_broken: bool,
@@ -59,6 +57,7 @@ impl Stitch {
             closed: BTreeSet::new(),
             kept: 0,
             shared: Vec::new(),
+            shared_bytes: 0,
             clock: 0,
             is_broken: false,
         }
@@ -66,16 +65,21 @@ impl Stitch {
 
     /// Notes a text that pieces are parts of. A few pieces may keep much text in memory: then they are copied out of it.
     pub(super) fn keep(&mut self, text: &Arc<String>) {
-        self.shared.retain(|one| one.strong_count() > 0);
         self.shared.push(Arc::downgrade(text));
-        let bytes = |one: &Weak<String>| one.upgrade().map_or(0, |one| one.capacity());
-        if self.shared.iter().map(bytes).sum::<usize>() <= SHARED {
+        self.shared_bytes += text.capacity();
+        if self.shared_bytes <= 2 * self.window {
             return;
         }
-        for text in self.open.values_mut().flat_map(|open| &mut open.texts).filter(|text| text.is_part()) {
-            *text = text.alone();
+        self.shared.retain(|one| one.strong_count() > 0);
+        self.shared_bytes = self.shared.iter().filter_map(Weak::upgrade).map(|one| one.capacity()).sum();
+        // There may be many small texts, so they are not looked at again before enough others were added.
+        if self.shared_bytes > self.window / 2 * 3 {
+            for text in self.open.values_mut().flat_map(|open| &mut open.texts).filter(|text| text.is_part()) {
+                *text = text.alone();
+            }
+            self.shared.clear();
+            self.shared_bytes = 0;
         }
-        self.shared.clear();
     }
 
     /// Adds a piece from `offset`, and passes on traces that are closed to make room for it.
@@ -149,6 +153,8 @@ impl Stitch {
 
 #[cfg(test)]
 mod tests {
+    use mcptest_core::trace::sharing;
+
     use super::*;
 
     fn piece<'a>(key: &'a str, text: &'a str) -> Piece<'a> {
@@ -189,6 +195,23 @@ mod tests {
         stitch.finish(&mut |what| out.push(described(what)));
         let late = "fault@Some(4) this piece of the trace b comes after the trace was closed";
         assert_eq!(out, ["b@1 1234", late, "a@0 1234+1", "c@3 12"]);
+    }
+
+    #[test]
+    fn pieces_do_not_keep_much_more_text_than_their_own() {
+        let mut stitch = Stitch::new(Format::Otel, 1000, 1000);
+        let mut texts = Vec::new();
+        for _ in 0..40 {
+            let text = Arc::new("x".repeat(100));
+            texts.push(Arc::downgrade(&text));
+            stitch.keep(&text);
+            sharing([&text], || stitch.add(piece("a", &text[..1]), 0, &mut |_| panic!("nothing is closed")));
+        }
+        let kept = texts.iter().filter(|text| text.strong_count() > 0).count();
+        assert!((1..=20).contains(&kept), "{kept}");
+        let mut out = Vec::new();
+        stitch.finish(&mut |what| out.push(described(what)));
+        assert_eq!(out, [format!("a@0 {}", vec!["x"; 40].join("+"))]);
     }
 
     #[test]
