@@ -6,11 +6,13 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::shape::Shape;
 use super::unread_calls::{self, UnreadCalls};
+use super::wire::Text;
 use super::{ImportError, wire};
 use crate::json;
 
@@ -188,6 +190,15 @@ impl PartialEq for MessageKey<'_> {
     }
 }
 
+/// A message, as far as its role needs it.
+#[derive(Deserialize)]
+struct OfRole<'a> {
+    #[serde(borrow)]
+    role: Option<&'a RawValue>,
+    data: Option<&'a RawValue>,
+    kwargs: Option<&'a RawValue>,
+}
+
 /// Keys of a message that say or call something, in the formats that write lists of messages.
 const EVIDENCE: &str = "content tool_calls invalid_tool_calls function_call tool_call_id call_id refusal arguments input output \
     action parts toolCalls toolInvocations name error";
@@ -221,8 +232,9 @@ impl<'a> MessageKey<'a> {
     fn role(&self) -> Option<Cow<'a, str>> {
         match self.source {
             Source::Message(text) => {
-                let shape = Shape::part(text)?;
-                if shape.has(&["data"]) || shape.has(&["kwargs"]) { None } else { shape.text("role") }
+                let message: OfRole<'a> = json::try_checked(text)?;
+                let is_flat = message.data.is_none() && message.kwargs.is_none();
+                message.role.filter(|_| is_flat).and_then(|role| json::try_checked(role.get())).map(Text::into_cow)
             }
             Source::Content(_) => Some("assistant".into()),
             Source::Question(_) => Some("user".into()),

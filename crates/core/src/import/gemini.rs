@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use super::bounded_list::{BoundedList, Element};
 use super::message::{self, Answer, At, Call, Message, Part, Place, Server, Spent, Usage, UsageKeys, stop_reason};
 use super::wire::{self, Name, Text};
-use super::{ImportError, results};
+use super::{ImportError, results, usage};
+use crate::json;
 use crate::trace::{LazyText, Role, StopReason};
 
 const USAGE: UsageKeys = UsageKeys {
@@ -107,6 +108,16 @@ pub(super) fn message(text: &str, place: Place<'_>) -> Result<Option<Message>, I
     Ok(Some(Message::with_parts(role, content.read(&place.to_string())?)))
 }
 
+/// What a part says, or a list of parts; `None` if it is neither.
+pub(super) fn parts(text: &str) -> Option<Result<Vec<Part>, ImportError>> {
+    let parts = if text.starts_with('[') {
+        json::try_checked::<BoundedList<ContentPart<'_>>>(text)?
+    } else {
+        BoundedList(vec![json::try_checked(text)?])
+    };
+    Some(Content { role: None, parts: Some(parts) }.read("content"))
+}
+
 /// What a reply says.
 pub(super) fn reply(text: &str) -> Result<Message, ImportError> {
     let reply: Reply<'_> = wire::typed(text)?;
@@ -125,8 +136,8 @@ pub(super) fn reply(text: &str) -> Result<Message, ImportError> {
             return Err(ImportError::new(format!("candidates must be one reply, found {}", others.len())));
         }
     }
-    let usage = USAGE.read(reply.usage, "usageMetadata")?;
-    let further = FURTHER_USAGE.read(reply.usage, "usageMetadata")?.unwrap_or_default();
+    let usage = usage::read(&USAGE, reply.usage, "usageMetadata")?;
+    let further = usage::read(&FURTHER_USAGE, reply.usage, "usageMetadata")?.unwrap_or_default();
     out.spent = Spent::reported(usage.map(|usage| with_further(usage, further).with_cache_in_input()));
     out.model = reply.model.map(Text::into_owned);
     Ok(out)
