@@ -65,10 +65,10 @@ pub(super) fn longest<'k, 'a: 'k>(
         (longest, keys) = (Some((*key, list)), copy.keys);
     }
     // The last reply is known only once the longest copy is.
-    let closing = keys.last().and_then(|key| key.read().closing.as_deref());
+    let closing = || keys.last().and_then(|key| key.read().closing.as_deref());
     for Repeat { key, raw, .. } in repeats.iter().filter(|repeat| repeat.is_reply && is_text(repeat.raw)) {
         let text = wire::part::<String>(raw)?;
-        let is_same = text.trim().is_empty() || closing.is_some_and(|closing| closing.trim() == text.trim());
+        let is_same = text.trim().is_empty() || closing().is_some_and(|closing| closing.trim() == text.trim());
         if !is_same {
             return Err(differ(longest.map_or(own, |(key, _)| key), key));
         }

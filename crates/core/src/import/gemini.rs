@@ -2,6 +2,8 @@
 //!
 //! There is no format of records for them: ledgers have them.
 
+use std::fmt;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -163,14 +165,14 @@ impl Content<'_> {
             if part.tool_call.is_some() {
                 return Err(ImportError::new(format!("{place}{at}.toolCall is not understood, and could be a call")));
             }
-            out.push(part.read(at, &format!("{place}{at}"))?);
+            out.push(part.read(at, format_args!("{place}{at}"))?);
         }
         Ok(out)
     }
 }
 
 impl ContentPart<'_> {
-    fn read(&self, at: At, place: &str) -> Result<Part, ImportError> {
+    fn read(&self, at: At, place: fmt::Arguments<'_>) -> Result<Part, ImportError> {
         if let Some(function) = &self.call {
             let name = function.name(place, "functionCall")?;
             let args = wire::optional(function.args, wire::arguments, format_args!("{place}.functionCall.args"))?;
@@ -205,7 +207,7 @@ impl ContentPart<'_> {
 }
 
 impl Function<'_> {
-    fn name(&self, place: &str, key: &str) -> Result<String, ImportError> {
+    fn name(&self, place: fmt::Arguments<'_>, key: &str) -> Result<String, ImportError> {
         let missing = || ImportError::new(format!("{place}.{key}.name must be a text, but the key is missing"));
         self.name.as_deref().map(str::to_owned).ok_or_else(missing)
     }

@@ -246,7 +246,12 @@ fn ai(chunks: &[&LcMessage<'_>], place: Place<'_>) -> Result<Message, ImportErro
     let mut out = Message::new(Role::Assistant);
     let mut content = Vec::new();
     for message in chunks {
-        content.extend(content::read(message.content, place)?);
+        let more = content::read(message.content, place)?;
+        if content.is_empty() {
+            content = more;
+        } else {
+            content.extend(more);
+        }
     }
     out.parts = calls::parts(chunks, content, place)?;
     if chunks.len() > 1 {
