@@ -142,14 +142,14 @@ impl<'a> Line<'a> {
         self.first().map(|(About::Call(id) | About::Answer(id))| id)
     }
 
-    /// Removes the blocks that `is_kept` rejects, by their place and their call.
-    pub(super) fn retain(&mut self, mut is_kept: impl FnMut(usize, Option<About<'a>>) -> bool) {
+    /// Removes the blocks that `is_kept` rejects, by their place.
+    pub(super) fn retain(&mut self, mut is_kept: impl FnMut(usize, &Block<'a>) -> bool) {
         let content = self.message.as_mut().and_then(|message| message.content.as_mut());
         if let Some(Content::List(blocks)) = content {
             let mut at = 0;
             blocks.retain(|block| {
                 at += 1;
-                is_kept(at - 1, block.about())
+                is_kept(at - 1, block)
             });
         }
     }
