@@ -229,3 +229,26 @@ fn may_refer(text: &Text<'_>) -> bool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reference_is_found_however_it_is_spelled() {
+        for (text, expected) in [
+            (r#""attachment://a""#, true),
+            (r#""attachment:\/\/a\n""#, true),
+            (r#""\u0061ttachment://a""#, true),
+            (r#""an attachment\n""#, false),
+            (r#""attachments\n""#, false),
+            (r#""""#, false),
+        ] {
+            let text: Text<'_> = json::read(text).unwrap();
+            assert_eq!(text.starts_with(REFERENCE), expected, "{text:?}");
+            assert!(may_refer(&text) || !expected, "{text:?}");
+        }
+        let long: Text<'_> = json::read(r#""a long text without a reference\n""#).unwrap();
+        assert!(!may_refer(&long));
+    }
+}
