@@ -46,6 +46,7 @@ pub(crate) mod stream;
 mod swe_agent;
 mod tau;
 mod unread_calls;
+mod usage;
 mod vercel;
 mod wire;
 

@@ -13,6 +13,7 @@ pub use layout::Layout;
 pub use reader::NUMBER_KEY;
 pub(crate) use reader::TEXT_KEY;
 use serde_json::{Number, Value};
+pub(crate) use strict::try_checked_seed;
 pub use strict::{JsonError, check, parse};
 pub(crate) use strict::{Scalar, push_canonical, read, read_checked, read_value, scalars, try_checked};
 

@@ -20,7 +20,7 @@ use super::message::{Message, Place, Spent, Usage, stop_reason};
 use super::shape::Shape;
 use super::unread_calls::with_unread_calls;
 use super::wire::{self, Text};
-use super::{ImportError, Imported, Options, Record, Unit};
+use super::{ImportError, Imported, Options, Record, Unit, usage};
 use crate::trace::Role;
 use blocks::{Block, USAGE};
 
@@ -62,6 +62,14 @@ struct Body<'a> {
     stop_reason: Option<&'a RawValue>,
     model: Option<&'a RawValue>,
     id: Option<&'a RawValue>,
+    // Keys that may repeat the conversation.
+    request: Option<&'a RawValue>,
+    input: Option<&'a RawValue>,
+    conversation: Option<&'a RawValue>,
+    history: Option<&'a RawValue>,
+    output: Option<&'a RawValue>,
+    outputs: Option<&'a RawValue>,
+    completion: Option<&'a RawValue>,
 }
 
 pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
@@ -135,9 +143,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
                 "a record is a list of messages or an object with `messages`; `--from` names the format of a file",
             ));
         }
-        if let Some(shape) = Shape::part(record.text) {
-            body.drop_repeats(&shape, is_reply)?;
-        }
+        body.drop_repeats(record.text, is_reply)?;
         for (at, message) in body.messages.iter().flat_map(|list| list.iter()).enumerate() {
             message.add_to(&mut builder, Place::Element("messages", at))?;
         }
@@ -157,12 +163,15 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
 
 impl<'a> Body<'a> {
     /// Leaves each message of a record once.
-    fn drop_repeats(&mut self, shape: &Shape<'a>, is_reply: bool) -> Result<(), ImportError> {
-        let conversations = ["request", "input", "conversation", "history"];
-        let repeats = duplicates::repeats(shape, &conversations, &["output", "outputs", "completion"]);
-        if repeats.is_empty() && self.response.is_none() && !is_reply {
+    fn drop_repeats(&mut self, text: &'a str, is_reply: bool) -> Result<(), ImportError> {
+        let conversations = [self.request, self.input, self.conversation, self.history];
+        let mut others = conversations.iter().chain([&self.output, &self.outputs, &self.completion]);
+        if self.response.is_none() && !is_reply && others.all(Option::is_none) {
             return Ok(());
         }
+        let Some(shape) = Shape::part(text) else { return Ok(()) };
+        let conversations = ["request", "input", "conversation", "history"];
+        let repeats = duplicates::repeats(&shape, &conversations, &["output", "outputs", "completion"]);
         let response = shape.get("response").map(MessageKey::of);
         let content = self.content.filter(|_| is_reply).map(MessageKey::of_reply);
         if let (Some(response), Some(content)) = (&response, &content) {
@@ -236,7 +245,7 @@ impl ApiMessage<'_> {
                 return Err(error.hint(self.looks_like()));
             }
         };
-        let usage = USAGE.read(self.usage, format_args!("{place}.usage"))?;
+        let usage = usage::read(&USAGE, self.usage, format_args!("{place}.usage"))?;
         Ok(Some(Message {
             role,
             parts: blocks::parts(content, place)?,

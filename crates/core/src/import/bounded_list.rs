@@ -47,6 +47,10 @@ pub(super) fn elements<'de, A: SeqAccess<'de>, T: Deserialize<'de> + Element>(mu
     let mut out: Vec<T> = Vec::new();
     while let Some(element) = list.next_element::<T>()? {
         let is_incomplete = element.is_incomplete();
+        if out.is_empty() {
+            // Elements are large, and many lists have only one.
+            out.reserve_exact(1);
+        }
         out.push(element);
         if is_incomplete {
             while list.next_element::<IgnoredAny>()?.is_some() {}

@@ -6,11 +6,13 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::shape::Shape;
 use super::unread_calls::{self, UnreadCalls};
+use super::wire::Text;
 use super::{ImportError, wire};
 use crate::json;
 
@@ -63,10 +65,10 @@ pub(super) fn longest<'k, 'a: 'k>(
         (longest, keys) = (Some((*key, list)), copy.keys);
     }
     // The last reply is known only once the longest copy is.
-    let closing = keys.last().and_then(|key| key.read().closing.as_deref());
+    let closing = || keys.last().and_then(|key| key.read().closing.as_deref());
     for Repeat { key, raw, .. } in repeats.iter().filter(|repeat| repeat.is_reply && is_text(repeat.raw)) {
         let text = wire::part::<String>(raw)?;
-        let is_same = text.trim().is_empty() || closing.is_some_and(|closing| closing.trim() == text.trim());
+        let is_same = text.trim().is_empty() || closing().is_some_and(|closing| closing.trim() == text.trim());
         if !is_same {
             return Err(differ(longest.map_or(own, |(key, _)| key), key));
         }
@@ -188,6 +190,15 @@ impl PartialEq for MessageKey<'_> {
     }
 }
 
+/// A message, as far as its role needs it.
+#[derive(Deserialize)]
+struct OfRole<'a> {
+    #[serde(borrow)]
+    role: Option<&'a RawValue>,
+    data: Option<&'a RawValue>,
+    kwargs: Option<&'a RawValue>,
+}
+
 /// Keys of a message that say or call something, in the formats that write lists of messages.
 const EVIDENCE: &str = "content tool_calls invalid_tool_calls function_call tool_call_id call_id refusal arguments input output \
     action parts toolCalls toolInvocations name error";
@@ -221,8 +232,9 @@ impl<'a> MessageKey<'a> {
     fn role(&self) -> Option<Cow<'a, str>> {
         match self.source {
             Source::Message(text) => {
-                let shape = Shape::part(text)?;
-                if shape.has(&["data"]) || shape.has(&["kwargs"]) { None } else { shape.text("role") }
+                let message: OfRole<'a> = json::try_checked(text)?;
+                let is_flat = message.data.is_none() && message.kwargs.is_none();
+                message.role.filter(|_| is_flat).and_then(|role| json::try_checked(role.get())).map(Text::into_cow)
             }
             Source::Content(_) => Some("assistant".into()),
             Source::Question(_) => Some("user".into()),

@@ -2,6 +2,8 @@
 //!
 //! There is no format of records for them: ledgers have them.
 
+use std::fmt;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -9,7 +11,8 @@ use serde_json::{Value, json};
 use super::bounded_list::{BoundedList, Element};
 use super::message::{self, Answer, At, Call, Message, Part, Place, Server, Spent, Usage, UsageKeys, stop_reason};
 use super::wire::{self, Name, Text};
-use super::{ImportError, results};
+use super::{ImportError, results, usage};
+use crate::json;
 use crate::trace::{LazyText, Role, StopReason};
 
 const USAGE: UsageKeys = UsageKeys {
@@ -107,6 +110,16 @@ pub(super) fn message(text: &str, place: Place<'_>) -> Result<Option<Message>, I
     Ok(Some(Message::with_parts(role, content.read(&place.to_string())?)))
 }
 
+/// What a part says, or a list of parts; `None` if it is neither.
+pub(super) fn parts(text: &str) -> Option<Result<Vec<Part>, ImportError>> {
+    let parts = if text.starts_with('[') {
+        json::try_checked::<BoundedList<ContentPart<'_>>>(text)?
+    } else {
+        BoundedList(vec![json::try_checked(text)?])
+    };
+    Some(Content { role: None, parts: Some(parts) }.read("content"))
+}
+
 /// What a reply says.
 pub(super) fn reply(text: &str) -> Result<Message, ImportError> {
     let reply: Reply<'_> = wire::typed(text)?;
@@ -125,8 +138,8 @@ pub(super) fn reply(text: &str) -> Result<Message, ImportError> {
             return Err(ImportError::new(format!("candidates must be one reply, found {}", others.len())));
         }
     }
-    let usage = USAGE.read(reply.usage, "usageMetadata")?;
-    let further = FURTHER_USAGE.read(reply.usage, "usageMetadata")?.unwrap_or_default();
+    let usage = usage::read(&USAGE, reply.usage, "usageMetadata")?;
+    let further = usage::read(&FURTHER_USAGE, reply.usage, "usageMetadata")?.unwrap_or_default();
     out.spent = Spent::reported(usage.map(|usage| with_further(usage, further).with_cache_in_input()));
     out.model = reply.model.map(Text::into_owned);
     Ok(out)
@@ -152,14 +165,14 @@ impl Content<'_> {
             if part.tool_call.is_some() {
                 return Err(ImportError::new(format!("{place}{at}.toolCall is not understood, and could be a call")));
             }
-            out.push(part.read(at, &format!("{place}{at}"))?);
+            out.push(part.read(at, format_args!("{place}{at}"))?);
         }
         Ok(out)
     }
 }
 
 impl ContentPart<'_> {
-    fn read(&self, at: At, place: &str) -> Result<Part, ImportError> {
+    fn read(&self, at: At, place: fmt::Arguments<'_>) -> Result<Part, ImportError> {
         if let Some(function) = &self.call {
             let name = function.name(place, "functionCall")?;
             let args = wire::optional(function.args, wire::arguments, format_args!("{place}.functionCall.args"))?;
@@ -194,7 +207,7 @@ impl ContentPart<'_> {
 }
 
 impl Function<'_> {
-    fn name(&self, place: &str, key: &str) -> Result<String, ImportError> {
+    fn name(&self, place: fmt::Arguments<'_>, key: &str) -> Result<String, ImportError> {
         let missing = || ImportError::new(format!("{place}.{key}.name must be a text, but the key is missing"));
         self.name.as_deref().map(str::to_owned).ok_or_else(missing)
     }

@@ -27,13 +27,20 @@ pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
 }
 
 pub(super) fn join(_: &str, pieces: &[&str], options: &Options) -> Result<Vec<Imported<'static>>, ImportError> {
-    let is_event = |piece: &&&str| {
-        let kind = Shape::part(piece).and_then(|shape| shape.text("type").map(Cow::into_owned));
-        matches!(kind.as_deref(), Some("init" | "message" | "tool_use" | "tool_result" | "result"))
+    let sessions = session::sessions(pieces);
+    let has_events = match &sessions {
+        Ok(sessions) => sessions.is_none(),
+        Err(_) => {
+            pieces.iter().any(|piece| is_event(Shape::part(piece).and_then(|shape| shape.text("type")).as_deref()))
+        }
     };
-    if pieces.iter().any(|piece| is_event(&piece)) {
-        events::join(pieces, options)
-    } else {
-        session::join(pieces, options)
+    if has_events {
+        return events::join(pieces, options);
     }
+    sessions?.iter().flatten().map(|session| session.finish(options)).collect()
+}
+
+/// Whether a piece of this type is an event.
+fn is_event(kind: Option<&str>) -> bool {
+    matches!(kind, Some("init" | "message" | "tool_use" | "tool_result" | "result"))
 }

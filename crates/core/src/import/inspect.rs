@@ -16,10 +16,10 @@ use serde_json::value::RawValue;
 use super::builder::Builder;
 use super::copy_budget::CopyBudget;
 use super::duplicates;
-use super::message::{Spent, Usage, UsageKeys, stop_reason};
+use super::message::{Place, Spent, Usage, UsageKeys, stop_reason};
 use super::shape::Shape;
 use super::wire::{self, Text, Whole, null_as_default};
-use super::{ImportError, Imported, Options, Record, Unit};
+use super::{ImportError, Imported, Options, Record, Unit, usage};
 use crate::json;
 use crate::trace::{StopReason, Tokens};
 use conversation::{Attachments, Context, SampleMessage};
@@ -133,9 +133,9 @@ fn sample<'a>(text: &'a str, eval: Option<&Eval<'_>>, options: &Options) -> Resu
     let context = Context { attachments, durations: durations(&sample.events) };
     let mut builder = Builder::new(options);
     for (at, raw) in messages.into_iter().enumerate() {
-        let place = format!("messages[{at}]");
-        let message: SampleMessage<'_> = wire::part(raw).map_err(|error| error.at(&place))?;
-        if let Some(message) = context.read(&message, &place)? {
+        let place = Place::Element("messages", at);
+        let message: SampleMessage<'_> = wire::part(raw).map_err(|error| error.at(place))?;
+        if let Some(message) = context.read(&message, place)? {
             builder.add(message, &place)?;
         }
     }
@@ -147,7 +147,7 @@ fn sample<'a>(text: &'a str, eval: Option<&Eval<'_>>, options: &Options) -> Resu
         return Err(duplicates::differ("messages", "output"));
     }
     for (model, usage) in &sample.model_usage {
-        let usage = USAGE.read(Some(usage), format_args!("model_usage.{}", &**model))?;
+        let usage = usage::read(&USAGE, Some(usage), format_args!("model_usage.{}", &**model))?;
         builder.spend(Spent::reported(usage.map(tokens)));
     }
     let word = sample.output.choices.into_iter().next().and_then(|choice| choice.stop_reason);

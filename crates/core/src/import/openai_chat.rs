@@ -6,23 +6,22 @@
 //! what earlier replies of the conversation cost is unknown.
 
 pub(super) mod messages;
+mod record;
 
 use std::borrow::Cow;
 use std::fmt::Display;
-
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use super::bounded_list::BoundedList;
 use super::builder::Builder;
 use super::duplicates;
 use super::message::{Message, Place, Spent, Usage, stop_reason};
 use super::shape::Shape;
-use super::unread_calls::{self, UnreadCalls};
-use super::wire::{self, Name, Text};
-use super::{ImportError, Imported, Options, Record, Unit};
+use super::unread_calls;
+use super::wire::{self, Text};
+use super::{ImportError, Imported, Options, Record, Unit, usage};
 use crate::trace::{Role, Tokens};
 use messages::{ChatMessage, HasFailed, PARTS, USAGE};
+use record::{CONVERSATIONS, Choice, Completion, Logged, REPLIES};
 
 const ROLES: [&str; 6] = ["system", "developer", "user", "assistant", "tool", "function"];
 
@@ -78,54 +77,6 @@ fn is_message(shape: &Shape<'_>) -> bool {
         })
 }
 
-/// Keys of a record that are read, and keys whose calls were never made: available tools and expected calls.
-const KNOWN: &str = "id model messages request choices usage response tool_calls toolCalls steps input inputs output outputs \
-    completion conversation history tools functions metadata expected expected_output expected_tool_calls reference \
-    reference_output reference_outputs ground_truth gold golden target ideal label labels rubric";
-
-/// A record that is an object.
-#[derive(Deserialize)]
-struct Logged<'a> {
-    id: Option<Name>,
-    #[serde(borrow)]
-    model: Option<Text<'a>>,
-    messages: Option<BoundedList<ChatMessage<'a>>>,
-    request: Option<Request<'a>>,
-    choices: Option<Vec<Choice<'a>>>,
-    usage: Option<&'a RawValue>,
-    response: Option<Completion<'a>>,
-    #[serde(default)]
-    tool_calls: UnreadCalls,
-    #[serde(default, rename = "toolCalls")]
-    camel_calls: UnreadCalls,
-    #[serde(default)]
-    steps: UnreadCalls,
-}
-
-#[derive(Deserialize)]
-struct Request<'a> {
-    #[serde(borrow)]
-    model: Option<Text<'a>>,
-    messages: Option<BoundedList<ChatMessage<'a>>>,
-}
-
-#[derive(Deserialize)]
-#[serde(expecting = "a completion with `choices`")]
-struct Completion<'a> {
-    id: Option<Name>,
-    #[serde(borrow)]
-    model: Option<Text<'a>>,
-    choices: Option<Vec<Choice<'a>>>,
-    usage: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Choice<'a> {
-    #[serde(borrow)]
-    message: Option<ChatMessage<'a>>,
-    finish_reason: Option<Text<'a>>,
-}
-
 pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Imported<'a>>, ImportError> {
     let mut builder = Builder::new(options);
     let (id, model) = if record.text.trim_start().starts_with('[') {
@@ -147,11 +98,10 @@ fn logged<'a>(
 ) -> Result<(Option<String>, Option<String>), ImportError> {
     let unread = [("tool_calls", record.tool_calls), ("toolCalls", record.camel_calls), ("steps", record.steps)];
     unread_calls::refuse(&"record", &unread)?;
-    let longest = match Shape::part(text) {
-        Some(shape) => {
-            check_other_keys(&shape)?;
-            longest(&shape)?
-        }
+    record.check_other_keys()?;
+    let shape = if record.may_repeat() { Shape::part(text) } else { None };
+    let longest = match shape {
+        Some(shape) => longest(&shape)?,
         None => None,
     };
     let sent = record.request.as_ref().and_then(|request| request.messages.as_ref()).map(|messages| messages.len());
@@ -178,8 +128,7 @@ fn logged<'a>(
     };
     let name = id.or(reply.id).map(|id| id.0);
     let model = reply.model.or(model).or(request_model).map(Text::into_owned);
-    let place = format!("{prefix}usage");
-    let usage = USAGE.read(reply.usage, &place)?;
+    let usage = usage::read(&USAGE, reply.usage, format_args!("{prefix}usage"))?;
     let usage = usage.map(Usage::with_cache_in_input);
     let Some(choices) = reply.choices else {
         add_all(builder, &messages)?;
@@ -233,7 +182,7 @@ pub(super) fn message(text: &str, place: Place<'_>) -> Result<Option<Message>, I
 /// What a reply says.
 pub(super) fn reply(text: &str) -> Result<Message, ImportError> {
     let reply: Completion<'_> = wire::typed(text)?;
-    let usage = USAGE.read(reply.usage, "usage")?.map(Usage::with_cache_in_input);
+    let usage = usage::read(&USAGE, reply.usage, "usage")?.map(Usage::with_cache_in_input);
     let choices = reply.choices.unwrap_or_default();
     let [Choice { message: Some(message), finish_reason }] = &choices[..] else {
         let found = if choices.len() == 1 { "one without".to_owned() } else { choices.len().to_string() };
@@ -248,15 +197,6 @@ pub(super) fn reply(text: &str) -> Result<Message, ImportError> {
     Ok(message)
 }
 
-/// Refuses a record with calls under a key that is not read.
-fn check_other_keys(shape: &Shape<'_>) -> Result<(), ImportError> {
-    let Shape::Object(keys) = shape else { return Ok(()) };
-    for (key, value) in keys.iter().filter(|(key, _)| !KNOWN.split(' ').any(|known| known == &***key)) {
-        unread_calls::refuse(&"record", &[(key, UnreadCalls::has_nested_calls(key, value.get()))])?;
-    }
-    Ok(())
-}
-
 /// The list that holds the most of the conversation, where the record has it more than once.
 fn longest<'a>(shape: &Shape<'a>) -> Result<Option<duplicates::List<'a>>, ImportError> {
     const REQUEST: &str = "request.messages";
@@ -265,9 +205,10 @@ fn longest<'a>(shape: &Shape<'a>) -> Result<Option<duplicates::List<'a>>, Import
         (None, Some(own)) => (REQUEST, own),
         (None, None) => return Ok(None),
     };
-    let whole = [REQUEST, "input", "inputs", "conversation", "history"];
+    let mut whole = vec![REQUEST];
+    whole.extend(CONVERSATIONS);
     let whole = if key == REQUEST { &whole[1..] } else { &whole[..] };
-    let repeats = duplicates::repeats(shape, whole, &["output", "outputs", "completion"]);
+    let repeats = duplicates::repeats(shape, whole, &REPLIES);
     if repeats.is_empty() {
         return Ok(None);
     }

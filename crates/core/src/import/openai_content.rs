@@ -44,11 +44,13 @@ pub(super) fn add(
     let parts = match content {
         None => return Ok(()),
         Some(Content::Text(text)) => {
+            message.parts.reserve_exact(1);
             message.parts.push(Part::Text(text.lazy()));
             return Ok(());
         }
         Some(Content::List(parts)) => parts,
     };
+    message.parts.reserve_exact(parts.len());
     for (at, part) in parts.iter().enumerate() {
         let Some(kind) = part.kind.as_deref() else {
             return Err(ImportError::new(format!("{place}.content[{at}] has no `type`")).hint(known.hint()));

@@ -19,7 +19,7 @@ use super::duplicates::{self, MessageKey};
 use super::message::{Message, Part, Place, Spent, Usage, UsageKeys};
 use super::shape::Shape;
 use super::wire::{self, Name, Text};
-use super::{ImportError, Imported, Options, Record, Unit};
+use super::{ImportError, Imported, Options, Record, Unit, usage};
 use crate::trace::{Role, StopReason};
 use exchange::{Exchange, Said};
 use items::Item;
@@ -61,6 +61,12 @@ struct Reply<'a> {
     status: Option<Text<'a>>,
     incomplete_details: Option<Incomplete<'a>>,
     usage: Option<&'a RawValue>,
+    // Keys that may repeat the exchange.
+    messages: Option<&'a RawValue>,
+    conversation: Option<&'a RawValue>,
+    history: Option<&'a RawValue>,
+    choices: Option<&'a RawValue>,
+    response: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -113,6 +119,10 @@ fn is_repeated(text: &str) -> bool {
 impl<'a> Reply<'a> {
     /// The list that holds the most of the exchange, where the record has it more than once.
     fn longest(&self, text: &'a str) -> Result<Option<duplicates::List<'a>>, ImportError> {
+        let others = [self.messages, self.conversation, self.history, self.choices, self.response];
+        if others.iter().all(Option::is_none) {
+            return Ok(None);
+        }
         let Some(shape) = Shape::part(text) else { return Ok(None) };
         let repeats = duplicates::repeats(&shape, &REPEATS, &["choices", "response"]);
         if repeats.is_empty() {
@@ -152,7 +162,7 @@ fn read_reply(exchange: &mut Exchange<'_>, reply: &Reply<'_>) -> Result<(), Impo
     }
     exchange.end_turn();
     add_all(exchange, output, "output")?;
-    let usage = USAGE.read(reply.usage, "usage")?;
+    let usage = usage::read(&USAGE, reply.usage, "usage")?;
     exchange.builder.spend(Spent::reported(usage.map(Usage::with_cache_in_input)));
     Ok(())
 }
@@ -177,7 +187,7 @@ pub(super) fn message(text: &str, place: Place<'_>) -> Result<Option<Message>, I
 pub(super) fn reply(text: &str) -> Result<Message, ImportError> {
     let reply: Reply<'_> = wire::typed(text)?;
     let Some(output) = &reply.output else { return Err(ImportError::new("it has no `output`")) };
-    let usage = USAGE.read(reply.usage, "usage")?;
+    let usage = usage::read(&USAGE, reply.usage, "usage")?;
     let mut out = Message::new(Role::Assistant);
     let mut waiting = 0;
     for (at, item) in output.iter().enumerate() {

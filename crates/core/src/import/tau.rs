@@ -24,7 +24,7 @@ use super::openai_chat::{self, messages::ChatMessage};
 use super::shape::Shape;
 use super::wire::{self, Name, Text};
 use super::{ImportError, Imported, Options, Record, Unit};
-use crate::trace::{Conversation, StopReason, Trace};
+use crate::trace::{Conversation, LazyText, StopReason, Trace};
 
 pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
     let found = |why: &'static str| Some((Unit::Record, Cow::Borrowed(why)));
@@ -193,7 +193,7 @@ fn bench(traj: &[ChatMessage<'_>], broke: bool, options: &Options) -> Result<Tra
 
 /// The harness answers by itself when a tool raises an error or does not exist.
 #[expect(clippy::unnecessary_wraps, reason = "other formats do not know")]
-fn has_failed(name: Option<&str>, text: &str) -> Option<bool> {
+fn has_failed(name: Option<&str>, text: &LazyText) -> Option<bool> {
     let is_unknown = text.strip_prefix("Unknown action ").is_some_and(|rest| name == Some(rest));
     Some(is_unknown || text.starts_with("Error: "))
 }

@@ -89,6 +89,11 @@ pub(crate) fn push_canonical(text: &str, out: &mut String) -> bool {
     Reader::new(text, Mode::Checked).canonical(out).unwrap_or(false)
 }
 
+/// The same for a type whose reading depends on a value.
+pub(crate) fn try_checked_seed<'de, S: DeserializeSeed<'de>>(text: &'de str, seed: S) -> Option<S::Value> {
+    Reader::new(text, Mode::Checked).whole(seed).ok()
+}
+
 /// Reads a value into a type; the error names the path and has no position.
 pub(crate) fn read_value<T: for<'de> Deserialize<'de>>(value: &Value) -> Result<T, JsonError> {
     let text = value.to_string();

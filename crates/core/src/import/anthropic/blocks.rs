@@ -141,7 +141,11 @@ pub(in crate::import) fn parts(content: &Content<'_, Block<'_>>, place: Place<'_
         Content::Text(text) if text.is_empty() => Ok(Vec::new()),
         Content::Text(text) => Ok(vec![Part::Text(text.lazy())]),
         Content::List(blocks) => {
-            blocks.iter().enumerate().map(|(at, block)| block.read(place, At::new("content", at))).collect()
+            let mut parts = Vec::with_capacity(blocks.len());
+            for (at, block) in blocks.iter().enumerate() {
+                parts.push(block.read(place, At::new("content", at))?);
+            }
+            Ok(parts)
         }
     }
 }

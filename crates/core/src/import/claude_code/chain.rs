@@ -8,7 +8,7 @@ use crate::import::anthropic::blocks::{self, USAGE};
 use crate::import::builder::Builder;
 use crate::import::message::{Message, Part, Place, Spent, Usage, stop_reason};
 use crate::import::wire::{self, Text};
-use crate::import::{ImportError, Imported, Options};
+use crate::import::{ImportError, Imported, Options, usage};
 use crate::trace::{LazyText, LazyValue, Role, StopReason, Tokens, Trace};
 
 /// The model that the harness names for its own messages.
@@ -26,14 +26,27 @@ pub(super) struct Chain<'a, 'o> {
     /// The reply of the last line.
     last: Option<usize>,
     stop: Option<StopReason>,
-    /// Fields on which all lines agree; `None` where they differ.
-    shared: BTreeMap<&'static str, Option<Text<'a>>>,
+    /// What the lines say in each of [`SHARED`].
+    shared: [Shared<'a>; SHARED.len()],
     /// Whether there is more than the line that ends a stream.
     has_lines: bool,
     /// Whether that line was the last so far.
     is_over: bool,
     ends: Vec<End>,
     duration_ms: Option<u64>,
+}
+
+/// Keys of lines that say something about their session.
+const SHARED: [&str; 8] =
+    ["agentId", "cwd", "gitBranch", "parent_tool_use_id", "sessionId", "session_id", "teamName", "version"];
+
+/// What the lines of a chain say in one key.
+#[derive(Default)]
+enum Shared<'a> {
+    #[default]
+    Nothing,
+    Same(Text<'a>),
+    Different,
 }
 
 /// A message of the model, from all its lines.
@@ -68,7 +81,7 @@ impl<'a, 'o> Chain<'a, 'o> {
             places: BTreeMap::new(),
             last: None,
             stop: None,
-            shared: BTreeMap::new(),
+            shared: Default::default(),
             has_lines: false,
             is_over: false,
             ends: Vec::new(),
@@ -82,21 +95,22 @@ impl<'a, 'o> Chain<'a, 'o> {
 
     /// Notes what a line says about its session.
     pub(super) fn share(&mut self, line: &Line<'a>) {
-        let fields = [
-            ("sessionId", &line.session),
-            ("session_id", &line.session_id),
-            ("cwd", &line.cwd),
-            ("gitBranch", &line.branch),
-            ("version", &line.version),
-            ("agentId", &line.agent),
-            ("teamName", &line.team),
-            ("parent_tool_use_id", &line.parent_tool_use_id),
+        let values = [
+            &line.agent,
+            &line.cwd,
+            &line.branch,
+            &line.parent_tool_use_id,
+            &line.session,
+            &line.session_id,
+            &line.team,
+            &line.version,
         ];
-        for (key, value) in fields {
+        for (shared, value) in self.shared.iter_mut().zip(values) {
             let Some(value) = value else { continue };
-            let known = self.shared.entry(key).or_insert_with(|| Some(value.clone()));
-            if known.as_ref().is_some_and(|known| known != value) {
-                *known = None;
+            match shared {
+                Shared::Nothing => *shared = Shared::Same(value.clone()),
+                Shared::Same(known) if known != value => *shared = Shared::Different,
+                Shared::Same(_) | Shared::Different => {}
             }
         }
     }
@@ -131,7 +145,7 @@ impl<'a, 'o> Chain<'a, 'o> {
             return blocks::check_system(content, PLACE);
         }
         let parts = blocks::parts(content, PLACE)?;
-        let usage = USAGE.read(message.usage, "message.usage")?;
+        let usage = usage::read(&USAGE, message.usage, "message.usage")?;
         let known = message.id.as_ref().and_then(|id| self.places.get(id).copied());
         let at = known.unwrap_or(self.replies.len());
         match self.replies.get_mut(at) {
@@ -167,7 +181,7 @@ impl<'a, 'o> Chain<'a, 'o> {
     fn user(&mut self, line: &Line<'a>, message: &LineMessage<'a>) -> Result<Option<Closing<'a>>, ImportError> {
         self.has_lines = true;
         let Some(content) = &message.content else { return Err(no_content()) };
-        USAGE.read(message.usage, "message.usage")?;
+        usage::read(&USAGE, message.usage, "message.usage")?;
         let kept = line.kept();
         let structured = line.mcp.as_ref().and_then(|mcp| mcp.structured_content).map(wire::value).transpose()?;
         let mut message = Message::with_parts(Role::User, blocks::parts(content, PLACE)?);
@@ -193,7 +207,7 @@ impl<'a, 'o> Chain<'a, 'o> {
             names: [Some(agent), line.first_call()],
             duration_ms: kept.duration_ms(),
             text: kept.content.and_then(|raw| blocks::texts(raw.get())),
-            usage: USAGE.read(kept.usage, "").ok().flatten(),
+            usage: usage::read(&USAGE, kept.usage, "").ok().flatten(),
         }))
     }
 
@@ -211,6 +225,17 @@ impl<'a, 'o> Chain<'a, 'o> {
         }
     }
 
+    /// The fields on which all lines agree, as JSON.
+    fn fields(&self) -> String {
+        let fields = SHARED.iter().zip(&self.shared).filter_map(|(key, value)| match value {
+            Shared::Same(value) => Some((*key, &**value)),
+            Shared::Nothing | Shared::Different => None,
+        });
+        let fields: BTreeMap<&str, &str> = fields.collect();
+        // Writing texts into memory cannot fail.
+        serde_json::to_string(&fields).unwrap_or_default()
+    }
+
     pub(super) fn finish(mut self, key: &str) -> Imported<'static> {
         for reply in &self.replies {
             self.builder.spend(Spent::reported(reply.usage.map(Usage::with_cache_apart)));
@@ -218,9 +243,7 @@ impl<'a, 'o> Chain<'a, 'o> {
         let session = (!key.is_empty()).then_some(key);
         let parts: Vec<&str> = session.into_iter().chain(self.agent.as_deref()).collect();
         let id = (!parts.is_empty()).then(|| parts.join("/"));
-        let shared: BTreeMap<&str, &str> =
-            self.shared.iter().filter_map(|(key, value)| Some((*key, &**value.as_ref()?))).collect();
-        let fields = serde_json::json!(shared).to_string();
+        let fields = self.fields();
         let end = self.ends.last().and_then(|end| end.stop);
         let stop = match (end, self.stop) {
             // The harness ended well; the end of the last reply says more.
@@ -290,7 +313,7 @@ fn end(line: &Line<'_>) -> Result<End, ImportError> {
     Ok(End {
         stop,
         duration_ms: line.duration_ms.map(|ms| ms.0),
-        usage: USAGE.read(line.usage, "usage")?,
+        usage: usage::read(&USAGE, line.usage, "usage")?,
         text: line.result.and_then(wire::name),
     })
 }

@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 
 use crate::import::anthropic::blocks::{About, Block, USAGE};
 use crate::import::content::Content;
+use crate::import::usage;
 use crate::import::wire::{self, Text, Whole};
 
 /// A line. Keys in camel case are those of sessions, keys with underscores those of streams.
@@ -125,7 +126,7 @@ impl<'a> Line<'a> {
     pub(super) fn kept(&self) -> Kept<'a> {
         let raw = self.kept_result.map(RawValue::get).filter(|text| text.starts_with('{'));
         let kept = raw.and_then(|text| wire::piece::<Kept<'a>>(text).ok());
-        kept.filter(|kept| USAGE.read(kept.usage, "").is_ok()).unwrap_or_default()
+        kept.filter(|kept| usage::read(&USAGE, kept.usage, "").is_ok()).unwrap_or_default()
     }
 
     /// The call that the first block of the line makes or answers.
@@ -141,14 +142,14 @@ impl<'a> Line<'a> {
         self.first().map(|(About::Call(id) | About::Answer(id))| id)
     }
 
-    /// Removes the blocks that `is_kept` rejects, by their place and their call.
-    pub(super) fn retain(&mut self, mut is_kept: impl FnMut(usize, Option<About<'a>>) -> bool) {
+    /// Removes the blocks that `is_kept` rejects, by their place.
+    pub(super) fn retain(&mut self, mut is_kept: impl FnMut(usize, &Block<'a>) -> bool) {
         let content = self.message.as_mut().and_then(|message| message.content.as_mut());
         if let Some(Content::List(blocks)) = content {
             let mut at = 0;
             blocks.retain(|block| {
                 at += 1;
-                is_kept(at - 1, block.about())
+                is_kept(at - 1, block)
             });
         }
     }

@@ -18,6 +18,7 @@ pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<
         agents: Vec::new(),
         numbers: BTreeMap::new(),
         names: BTreeMap::new(),
+        unsorted: Vec::new(),
         seen: BTreeSet::new(),
         closings: Vec::new(),
     };
@@ -45,6 +46,8 @@ struct Session<'a, 'o> {
     numbers: BTreeMap<Option<Text<'a>>, usize>,
     /// The agent that a line belongs to, by its uuid.
     names: BTreeMap<Text<'a>, usize>,
+    /// The same for the lines since a parent was last looked for, which most sessions never do.
+    unsorted: Vec<(Text<'a>, usize)>,
     /// Lines that were read, with each call they make or answer: a file may repeat a line, as progress of the main chain, as a
     /// line of the sub-agent, and again when it has grown.
     seen: BTreeSet<(Text<'a>, Option<About<'a>>)>,
@@ -62,12 +65,12 @@ impl<'a> Session<'a, '_> {
     fn line(&mut self, mut line: Line<'a>) -> Result<(), ImportError> {
         let own = self.agent(&line);
         if let Some(uuid) = &line.uuid {
-            self.names.insert(uuid.clone(), own);
+            self.unsorted.push((uuid.clone(), own));
         }
         if line.kind.as_deref() == Some("link") {
             return Ok(());
         }
-        let (agent, inner) = match line.data.take() {
+        let (agent, mut inner) = match line.data.take() {
             Some(data) if line.kind.as_deref() == Some("progress") => {
                 line.agent = data.agent;
                 let name = line.agent.clone().or_else(|| line.parent_call.clone());
@@ -78,11 +81,14 @@ impl<'a> Session<'a, '_> {
         let place = self.chain(agent);
         let Some(chain) = self.chains.get_mut(place) else { return Ok(()) };
         chain.share(&line);
-        let mut line = inner.map_or(line, |inner| *inner);
-        if !keep_new(&mut self.seen, &mut line) {
+        let line = match inner {
+            Some(ref mut inner) => &mut **inner,
+            None => &mut line,
+        };
+        if !keep_new(&mut self.seen, line) {
             return Ok(());
         }
-        let closing = chain.line(&line).map_err(|error| match &line.uuid {
+        let closing = chain.line(line).map_err(|error| match &line.uuid {
             Some(uuid) => {
                 ImportError { message: format!("{}, in the line with the uuid {:?}", error.message, &**uuid), ..error }
             }
@@ -105,6 +111,7 @@ impl<'a> Session<'a, '_> {
         }
         // An old sidechain is named after its root. A parent that is not in the file is used in place of a missing root.
         if let Some(parent) = &line.parent {
+            self.names.extend(self.unsorted.drain(..));
             match self.names.get(parent) {
                 None => return self.number(Some(parent.clone())),
                 Some(&known) if self.agents[known].name.is_some() => return known,
@@ -141,10 +148,10 @@ fn keep_new<'a>(seen: &mut BTreeSet<(Text<'a>, Option<About<'a>>)>, line: &mut L
     let Some(uuid) = line.uuid.clone() else { return true };
     let is_new = seen.insert((uuid.clone(), line.first()));
     let mut has_new = is_new;
-    line.retain(|at, about| {
-        let is_kept = match about {
-            Some(_) if at > 0 => seen.insert((uuid.clone(), about)),
-            _ => is_new,
+    line.retain(|at, block| {
+        let is_kept = match (at > 0).then(|| block.about()).flatten() {
+            Some(about) => seen.insert((uuid.clone(), Some(about))),
+            None => is_new,
         };
         has_new |= is_kept;
         is_kept

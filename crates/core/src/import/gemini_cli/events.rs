@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::import::builder::Builder;
 use crate::import::message::{Answer, Call, Message, Part, Spent, Usage, UsageKeys, id};
 use crate::import::wire::{self, Text, Whole};
-use crate::import::{ImportError, Imported, Options, results};
+use crate::import::{ImportError, Imported, Options, results, usage};
 use crate::trace::{Role, StopReason};
 
 const USAGE: UsageKeys = UsageKeys {
@@ -112,10 +112,13 @@ impl Session<'_> {
             (Some("tool_result"), _) => {
                 self.end_reply()?;
                 let is_error = event.status.as_deref().map(|status| status != "success");
-                let output = wire::optional(event.output, wire::value, "output")?;
-                let error = event.error.as_ref().and_then(|error| error.message.as_deref());
-                let output = output.or_else(|| error.map(Value::from)).unwrap_or_default();
-                let result = results::of_value(output, is_error);
+                let result = match event.output {
+                    Some(output) => results::of_raw(output, is_error).map_err(|error| error.at("output"))?,
+                    None => {
+                        let error = event.error.as_ref().and_then(|error| error.message.as_deref());
+                        results::of_value(error.map(Value::from).unwrap_or_default(), is_error)
+                    }
+                };
                 let answer = Answer { id: id(event.tool_id.as_deref()), result, ..Answer::default() };
                 self.builder.add(Message::with_parts(Role::Tool, vec![Part::Answer(answer)]), &"tool_result").map(drop)
             }
@@ -123,7 +126,8 @@ impl Session<'_> {
                 self.end_reply()?;
                 let is_good = event.status.as_deref() == Some("success");
                 self.stop = Some(if is_good { StopReason::Completed } else { StopReason::Error });
-                self.spent = Spent::reported(USAGE.read(event.stats, "stats")?.map(Usage::with_cache_in_input));
+                self.spent =
+                    Spent::reported(usage::read(&USAGE, event.stats, "stats")?.map(Usage::with_cache_in_input));
                 let stats = event.stats.map(wire::part::<Stats>).transpose()?;
                 self.duration_ms = stats.and_then(|stats| stats.duration_ms).map(|ms| ms.0);
                 Ok(())

@@ -12,7 +12,7 @@ use crate::import::bounded_list::{BoundedList, Element};
 use crate::import::builder::Builder;
 use crate::import::message::{At, Call, Message, Part, Place, Spent, Usage, UsageKeys, id};
 use crate::import::wire::{self, Text};
-use crate::import::{ImportError, Imported, Options, gemini};
+use crate::import::{ImportError, Imported, Options, gemini, usage};
 use crate::trace::{Role, ToolResult};
 
 const USAGE: UsageKeys =
@@ -67,16 +67,20 @@ impl Element for ToolUse<'_> {
     }
 }
 
-struct Session<'a> {
+pub(super) struct Session<'a> {
     id: Option<String>,
     /// Messages, each with its id.
     messages: Vec<(Option<String>, &'a str)>,
 }
 
-pub(super) fn join(pieces: &[&str], options: &Options) -> Result<Vec<Imported<'static>>, ImportError> {
+/// The sessions of a file; `None` if it has events instead.
+pub(super) fn sessions<'a>(pieces: &[&'a str]) -> Result<Option<Vec<Session<'a>>>, ImportError> {
     let mut sessions: Vec<Session<'_>> = Vec::new();
     for (at, piece) in pieces.iter().enumerate() {
         let line: Line<'_> = wire::piece(piece).map_err(|error| error.at(format_args!("line {}", at + 1)))?;
+        if super::is_event(line.kind.as_deref()) {
+            return Ok(None);
+        }
         if line.session.is_some() || sessions.is_empty() {
             sessions.push(Session { id: line.session.as_deref().map(str::to_owned), messages: Vec::new() });
         }
@@ -88,7 +92,7 @@ pub(super) fn join(pieces: &[&str], options: &Options) -> Result<Vec<Imported<'s
             session.put(line.id.as_deref(), piece);
         }
     }
-    sessions.iter().map(|session| session.finish(options)).collect()
+    Ok(Some(sessions))
 }
 
 impl<'a> Session<'a> {
@@ -106,7 +110,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn finish(&self, options: &Options) -> Result<Imported<'static>, ImportError> {
+    pub(super) fn finish(&self, options: &Options) -> Result<Imported<'static>, ImportError> {
         let mut builder = Builder::new(options);
         // A call has its answer with it, and the message after it repeats what the model was sent of it.
         let mut answered: BTreeSet<String> = BTreeSet::new();
@@ -150,7 +154,7 @@ impl Said<'_> {
         }
         if role == Role::Assistant {
             out.model = self.model.as_deref().map(str::to_owned);
-            out.spent = Spent::reported(USAGE.read(self.tokens, "tokens")?.map(Usage::with_cache_in_input));
+            out.spent = Spent::reported(usage::read(&USAGE, self.tokens, "tokens")?.map(Usage::with_cache_in_input));
         }
         Ok(Some(out))
     }
@@ -163,6 +167,10 @@ fn parts(role: Role, content: &RawValue) -> Result<Vec<Part>, ImportError> {
         let text: Text<'_> = wire::part(content)?;
         return Ok(text.said().map(Part::Text).into_iter().collect());
     }
+    if let Some(parts) = gemini::parts(text) {
+        return parts;
+    }
+    // It says what is wrong.
     let list = if text.starts_with('[') { text.to_owned() } else { format!("[{text}]") };
     let word = if role == Role::User { "user" } else { "model" };
     let whole = format!("{{\"role\":\"{word}\",\"parts\":{list}}}");

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::super::copy_budget::CopyBudget;
-use super::super::message::{Answer, At, Call, Message, Part, Server};
+use super::super::message::{Answer, At, Call, Message, Part, Place, Server};
 use super::super::unread_calls::with_unread_calls;
 use super::super::wire::{self, Text, null_as_default};
 use super::super::{ImportError, results};
@@ -68,7 +68,7 @@ pub(super) struct Context<'a> {
 
 impl Context<'_> {
     /// What a message says; `None` for a system prompt.
-    pub(super) fn read(&self, message: &SampleMessage<'_>, place: &str) -> Result<Option<Message>, ImportError> {
+    pub(super) fn read(&self, message: &SampleMessage<'_>, place: Place<'_>) -> Result<Option<Message>, ImportError> {
         message.refuse_unread_calls(&place)?;
         let role = match &*message.role {
             "system" => return Ok(None),
@@ -117,7 +117,7 @@ impl Context<'_> {
         Answer { id, result, ..Answer::default() }
     }
 
-    fn parts(&self, content: Option<&RawValue>, place: &str) -> Result<Vec<Part>, ImportError> {
+    fn parts(&self, content: Option<&RawValue>, place: Place<'_>) -> Result<Vec<Part>, ImportError> {
         let Some(content) = content else { return Ok(Vec::new()) };
         if !content.get().starts_with('[') {
             let text = wire::part::<Text<'_>>(content).and_then(|text| self.attachments.resolved(&text));
@@ -125,9 +125,11 @@ impl Context<'_> {
             return Ok(Some(text).filter(|text| !text.is_empty()).map(Part::Text).into_iter().collect());
         }
         let blocks: Vec<Block<'_>> = wire::part(content).map_err(|error| error.at(format_args!("{place}.content")))?;
-        let read = blocks.into_iter().enumerate();
-        read.map(|(at, block)| self.part(block).map_err(|error| error.at(format_args!("{place}.content[{at}]"))))
-            .collect()
+        let mut parts = Vec::with_capacity(blocks.len());
+        for (at, block) in blocks.into_iter().enumerate() {
+            parts.push(self.part(block).map_err(|error| error.at(format_args!("{place}.content[{at}]")))?);
+        }
+        Ok(parts)
     }
 
     fn part(&self, block: Block<'_>) -> Result<Part, ImportError> {
@@ -186,28 +188,67 @@ impl<'a> Attachments<'a> {
         Ok(Some(found))
     }
 
-    fn resolve(&self, text: &str) -> Result<String, ImportError> {
-        Ok(self.find(text)?.map_or(text, |found| found).to_owned())
+    fn resolve(&self, text: &mut String) -> Result<(), ImportError> {
+        if let Some(found) = self.find(text)? {
+            *text = found.to_string();
+        }
+        Ok(())
     }
 
     fn resolved(&self, text: &Text<'_>) -> Result<LazyText, ImportError> {
-        let found = if self.texts.is_empty() { None } else { self.find(text)? };
+        let found = if !self.texts.is_empty() && may_refer(text) { self.find(text)? } else { None };
         Ok(found.map_or_else(|| text.lazy(), Text::lazy))
     }
 
     /// Resolves a text, or the texts of an object, which is where arguments have theirs.
     fn resolve_in(&self, value: Value) -> Result<Value, ImportError> {
         Ok(match value {
-            Value::String(text) => Value::String(self.resolve(&text)?),
+            Value::String(mut text) => {
+                self.resolve(&mut text)?;
+                Value::String(text)
+            }
             Value::Object(mut map) => {
                 for value in map.values_mut() {
                     if let Value::String(text) = value {
-                        *text = self.resolve(text)?;
+                        self.resolve(text)?;
                     }
                 }
                 Value::Object(map)
             }
             other => other,
         })
+    }
+}
+
+/// Whether a text may be a reference, which is seen without replacing the escapes of the whole text.
+fn may_refer(text: &Text<'_>) -> bool {
+    match text {
+        Text::Plain(text) => text.starts_with(REFERENCE),
+        Text::Escaped(raw, _) => {
+            raw.starts_with(REFERENCE) || raw.bytes().take(REFERENCE.len()).any(|byte| byte == b'\\')
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reference_is_found_however_it_is_spelled() {
+        for (text, expected) in [
+            (r#""attachment://a""#, true),
+            (r#""attachment:\/\/a\n""#, true),
+            (r#""\u0061ttachment://a""#, true),
+            (r#""an attachment\n""#, false),
+            (r#""attachments\n""#, false),
+            (r#""""#, false),
+        ] {
+            let text: Text<'_> = json::read(text).unwrap();
+            assert_eq!(text.starts_with(REFERENCE), expected, "{text:?}");
+            assert!(may_refer(&text) || !expected, "{text:?}");
+        }
+        let long: Text<'_> = json::read(r#""a long text without a reference\n""#).unwrap();
+        assert!(!may_refer(&long));
     }
 }

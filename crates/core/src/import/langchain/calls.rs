@@ -57,8 +57,11 @@ pub(super) fn parts(chunks: &[&LcMessage<'_>], content: Vec<Read>, place: Place<
         from_provider(&mut calls, message, is_listed, place)?;
     }
     let is_complete = !calls.is_empty();
-    let known: BTreeSet<String> = calls.iter().filter_map(|call| call.id.clone()).collect();
-    let mut parts: Vec<Part> = calls.into_iter().map(Part::Call).collect();
+    let has_repeated = content.iter().any(|read| matches!(read, Read::Repeated(..)));
+    let ids = calls.iter().filter(|_| has_repeated).filter_map(|call| call.id.clone());
+    let known: BTreeSet<String> = ids.collect();
+    let mut parts = Vec::with_capacity(calls.len() + content.len());
+    parts.extend(calls.into_iter().map(Part::Call));
     for read in content {
         match read {
             Read::Part(part) => parts.push(part),

@@ -13,6 +13,7 @@ use crate::import::message::{Answer, At, Call, Part, Place, Server, id, is_provi
 use crate::import::shape::Shape;
 use crate::import::wire::{self, Text};
 use crate::import::{ImportError, content, results};
+use crate::json;
 
 pub(super) type Content<'a> = content::Content<'a, ContentPart<'a>>;
 
@@ -58,11 +59,17 @@ impl<'de: 'a, 'a> Deserialize<'de> for ContentPart<'a> {
             fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
                 Ok(ContentPart::Text(text.to_owned().into()))
             }
+            fn visit_borrowed_bytes<E: serde::de::Error>(self, raw: &'de [u8]) -> Result<Self::Value, E> {
+                Text::escaped(raw).map(ContentPart::Text)
+            }
+            fn visit_newtype_struct<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
+                from.deserialize_any(self)
+            }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
                 Block::deserialize(MapAccessDeserializer::new(map)).map(|block| ContentPart::Block(Box::new(block)))
             }
         }
-        deserializer.deserialize_any(Build)
+        deserializer.deserialize_newtype_struct(json::TEXT_KEY, Build)
     }
 }
 
@@ -88,11 +95,14 @@ pub(super) fn read(content: Option<&RawValue>, place: Place<'_>) -> Result<Vec<R
     match wire::part::<Content<'_>>(raw).map_err(|error| error.at(format_args!("{place}.content")))? {
         Content::Text(whole) => Ok(vec![text(&whole)]),
         Content::List(parts) => {
-            let read = parts.iter().enumerate().map(|(at, part)| match part {
-                ContentPart::Text(whole) => Ok(text(whole)),
-                ContentPart::Block(block) => block.read(place, At::new("content", at)),
-            });
-            read.collect()
+            let mut read = Vec::with_capacity(parts.len());
+            for (at, part) in parts.iter().enumerate() {
+                read.push(match part {
+                    ContentPart::Text(whole) => text(whole),
+                    ContentPart::Block(block) => block.read(place, At::new("content", at))?,
+                });
+            }
+            Ok(read)
         }
     }
 }

@@ -12,8 +12,8 @@ use crate::import::message::{Answer, Message, Part, Place, Spent, Usage, UsageKe
 use crate::import::openai_chat::messages::USAGE as OPENAI_USAGE;
 use crate::import::unread_calls::with_unread_calls;
 use crate::import::wire::{self, Text};
-use crate::import::{ImportError, results};
-use crate::trace::{LazyValue, Role, Tokens};
+use crate::import::{ImportError, results, usage};
+use crate::trace::{LazyValue, Role, Tokens, ToolResult};
 
 const USAGE: UsageKeys = UsageKeys {
     input: "input_tokens",
@@ -130,12 +130,12 @@ impl<'a> LcMessage<'a> {
     }
 
     fn tokens(&self, place: Place<'_>) -> Result<Option<Tokens>, ImportError> {
-        if let Some(usage) = USAGE.read(self.usage_metadata, format_args!("{place}.usage_metadata"))? {
+        if let Some(usage) = usage::read(&USAGE, self.usage_metadata, format_args!("{place}.usage_metadata"))? {
             return Ok(Some(usage.with_cache_in_input()));
         }
         // Old logs have only what `OpenAI` reported.
         let raw = self.response_metadata.as_ref().and_then(|response| response.token_usage);
-        let old = OPENAI_USAGE.read(raw, "").ok().flatten().filter(|old| old.input.and(old.output).is_some());
+        let old = usage::read(&OPENAI_USAGE, raw, "").ok().flatten().filter(|old| old.input.and(old.output).is_some());
         Ok(old.map(|old| Usage { cached: None, ..old }.with_cache_in_input()))
     }
 
@@ -146,15 +146,28 @@ impl<'a> LcMessage<'a> {
             Some("success") => Some(false),
             _ => None,
         };
-        let mut result = match wire::optional(self.content, wire::value, format_args!("{place}.content"))? {
-            Some(Value::Array(list)) => results::of_list(list, is_error),
-            value => results::of_value(value.unwrap_or(Value::Null), is_error),
-        };
+        let result = |raw| answered(raw, is_error);
+        let result = wire::optional(self.content, result, format_args!("{place}.content"))?;
+        let mut result = result.unwrap_or_else(|| results::of_value(Value::Null, is_error));
         let artifact = self.artifact.and_then(|raw| wire::value(raw).ok());
         let structured = || artifact?.get("structured_content").filter(|value| !value.is_null()).cloned();
         result.structured_content = result.structured_content.or_else(|| structured().map(LazyValue::from));
         Ok(Message::with_parts(Role::Tool, vec![Part::Answer(Answer { id, result, ..Answer::default() })]))
     }
+}
+
+/// What a tool answered.
+fn answered(raw: &RawValue, is_error: Option<bool>) -> Result<ToolResult, ImportError> {
+    if raw.get().starts_with('"') {
+        return Ok(results::of_text(wire::part::<Text<'_>>(raw)?.lazy(), is_error));
+    }
+    if let Some(result) = results::of_text_blocks(raw, is_error) {
+        return Ok(result);
+    }
+    Ok(match wire::value(raw)? {
+        Value::Array(list) => results::of_list(list, is_error),
+        value => results::of_value(value, is_error),
+    })
 }
 
 pub(super) fn add_all(builder: &mut Builder<'_>, name: &str, messages: &[LcMessage<'_>]) -> Result<(), ImportError> {
@@ -233,7 +246,12 @@ fn ai(chunks: &[&LcMessage<'_>], place: Place<'_>) -> Result<Message, ImportErro
     let mut out = Message::new(Role::Assistant);
     let mut content = Vec::new();
     for message in chunks {
-        content.extend(content::read(message.content, place)?);
+        let more = content::read(message.content, place)?;
+        if content.is_empty() {
+            content = more;
+        } else {
+            content.extend(more);
+        }
     }
     out.parts = calls::parts(chunks, content, place)?;
     if chunks.len() > 1 {

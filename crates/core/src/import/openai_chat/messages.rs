@@ -12,8 +12,8 @@ use crate::import::message::{self, Answer, At, Call, Message, Part, Spent, Usage
 use crate::import::openai_content::{self, Content, PartTypes, looks_like};
 use crate::import::unread_calls::{self, UnreadCalls, with_unread_calls};
 use crate::import::wire::{self, Text};
-use crate::import::{ImportError, results};
-use crate::trace::Role;
+use crate::import::{ImportError, results, usage};
+use crate::trace::{LazyText, Role};
 
 pub(in crate::import) const PARTS: PartTypes = PartTypes {
     texts: &["text"],
@@ -87,7 +87,7 @@ struct Custom<'a> {
 }
 
 /// Whether an answer reports an error, by the name of the tool and the text. The API itself has no such flag.
-pub(in crate::import) type HasFailed = fn(Option<&str>, &str) -> Option<bool>;
+pub(in crate::import) type HasFailed = fn(Option<&str>, &LazyText) -> Option<bool>;
 
 impl Element for ChatMessage<'_> {
     fn is_incomplete(&self) -> bool {
@@ -120,7 +120,7 @@ impl<'a> ChatMessage<'a> {
                 .hint("only the assistant calls tools; for the calls of a simulated user use `--from tau`"));
         }
         // Some recorders add to a message what it cost.
-        let usage = USAGE.read(self.usage, format_args!("{place}.usage"))?;
+        let usage = usage::read(&USAGE, self.usage, format_args!("{place}.usage"))?;
         let mut out = match role {
             "system" | "developer" => return Ok(None),
             "user" => Message::new(Role::User),
@@ -140,6 +140,7 @@ impl<'a> ChatMessage<'a> {
             Role::User => {}
             Role::Assistant => {
                 out.spent = Spent::reported(usage.map(Usage::with_cache_in_input));
+                out.parts.reserve_exact(self.calls().len() + usize::from(self.function_call.is_some()));
                 for (at, call) in self.calls().iter().enumerate() {
                     let at = At::new("tool_calls", at);
                     out.parts.push(Part::Call(Call { at, ..call.read(&format_args!("{place}{at}"))? }));
