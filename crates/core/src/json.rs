@@ -32,11 +32,6 @@ pub fn string_end(text: &[u8], begin: usize) -> Option<usize> {
     strings::end(text, begin, false).map(|end| end.at)
 }
 
-/// What a visitor of [`TEXT_KEY`] is given for a string with escapes.
-pub(crate) fn raw_text<E: serde::de::Error>(raw: &[u8]) -> Result<&str, E> {
-    std::str::from_utf8(raw).map_err(E::custom)
-}
-
 /// The canonical text of a value.
 pub fn canonical(value: &Value) -> String {
     let mut out = String::new();

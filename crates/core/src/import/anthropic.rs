@@ -20,7 +20,7 @@ use super::message::{Message, Place, Spent, Usage, stop_reason};
 use super::shape::Shape;
 use super::unread_calls::with_unread_calls;
 use super::wire::{self, Text};
-use super::{ImportError, Imported, Options, Record, Unit, usage};
+use super::{ImportError, Imported, Options, Record, Unit};
 use crate::trace::Role;
 use blocks::{Block, USAGE};
 
@@ -245,7 +245,7 @@ impl ApiMessage<'_> {
                 return Err(error.hint(self.looks_like()));
             }
         };
-        let usage = usage::read(&USAGE, self.usage, format_args!("{place}.usage"))?;
+        let usage = USAGE.read(self.usage, format_args!("{place}.usage"))?;
         Ok(Some(Message {
             role,
             parts: blocks::parts(content, place)?,

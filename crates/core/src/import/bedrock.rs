@@ -15,7 +15,7 @@ use super::builder::Builder;
 use super::message::{Answer, At, Call, Message, Part, Place, Server, Spent, Usage, UsageKeys, stop_reason};
 use super::shape::Shape;
 use super::wire::{self, Name, Text, null_as_default};
-use super::{ImportError, Imported, Options, Record, Unit, results, usage};
+use super::{ImportError, Imported, Options, Record, Unit, results};
 use crate::json;
 use crate::trace::Role;
 
@@ -162,7 +162,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
         if let Some(message) = reply.output.and_then(|output| output.message) {
             let place = format!("{prefix}output.message");
             let mut message = message.read().map_err(|error| error.at(&place))?;
-            let usage = usage::read(&USAGE, reply.usage, format_args!("{prefix}usage"))?;
+            let usage = USAGE.read(reply.usage, format_args!("{prefix}usage"))?;
             message.spent = Spent::reported(usage.map(Usage::with_cache_apart));
             message.stop = reply.stop_reason.as_deref().and_then(stop_reason);
             builder.add(message, &place)?;
@@ -201,7 +201,7 @@ impl ConverseMessage<'_> {
         }
         let usage = self.metadata.as_ref().and_then(|metadata| metadata.usage);
         if role == Role::Assistant {
-            let usage = usage::read(&USAGE, usage, "metadata.usage")?;
+            let usage = USAGE.read(usage, "metadata.usage")?;
             out.spent = Spent::reported(usage.map(Usage::with_cache_apart));
         }
         Ok(out)

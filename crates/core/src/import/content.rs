@@ -32,7 +32,7 @@ impl<'de: 'a, 'a, T: Deserialize<'de> + Element> Deserialize<'de> for Content<'a
             fn visit_string<E>(self, text: String) -> Result<Self::Value, E> {
                 Ok(Content::Text(text.into()))
             }
-            fn visit_borrowed_bytes<E: serde::de::Error>(self, raw: &'de [u8]) -> Result<Self::Value, E> {
+            fn visit_some<D: Deserializer<'de>>(self, raw: D) -> Result<Self::Value, D::Error> {
                 Text::escaped(raw).map(Content::Text)
             }
             fn visit_newtype_struct<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::bounded_list::{BoundedList, Element};
 use super::message::{self, Answer, At, Call, Message, Part, Place, Server, Spent, Usage, UsageKeys, stop_reason};
 use super::wire::{self, Name, Text};
-use super::{ImportError, results, usage};
+use super::{ImportError, results};
 use crate::json;
 use crate::trace::{LazyText, Role, StopReason};
 
@@ -138,8 +138,8 @@ pub(super) fn reply(text: &str) -> Result<Message, ImportError> {
             return Err(ImportError::new(format!("candidates must be one reply, found {}", others.len())));
         }
     }
-    let usage = usage::read(&USAGE, reply.usage, "usageMetadata")?;
-    let further = usage::read(&FURTHER_USAGE, reply.usage, "usageMetadata")?.unwrap_or_default();
+    let usage = USAGE.read(reply.usage, "usageMetadata")?;
+    let further = FURTHER_USAGE.read(reply.usage, "usageMetadata")?.unwrap_or_default();
     out.spent = Spent::reported(usage.map(|usage| with_further(usage, further).with_cache_in_input()));
     out.model = reply.model.map(Text::into_owned);
     Ok(out)

@@ -19,7 +19,7 @@ use super::duplicates;
 use super::message::{Place, Spent, Usage, UsageKeys, stop_reason};
 use super::shape::Shape;
 use super::wire::{self, Text, Whole, null_as_default};
-use super::{ImportError, Imported, Options, Record, Unit, usage};
+use super::{ImportError, Imported, Options, Record, Unit};
 use crate::json;
 use crate::trace::{StopReason, Tokens};
 use conversation::{Attachments, Context, SampleMessage};
@@ -147,7 +147,7 @@ fn sample<'a>(text: &'a str, eval: Option<&Eval<'_>>, options: &Options) -> Resu
         return Err(duplicates::differ("messages", "output"));
     }
     for (model, usage) in &sample.model_usage {
-        let usage = usage::read(&USAGE, Some(usage), format_args!("model_usage.{}", &**model))?;
+        let usage = USAGE.read(Some(usage), format_args!("model_usage.{}", &**model))?;
         builder.spend(Spent::reported(usage.map(tokens)));
     }
     let word = sample.output.choices.into_iter().next().and_then(|choice| choice.stop_reason);

@@ -10,7 +10,9 @@ use serde_json::value::RawValue;
 
 use super::ImportError;
 use super::shape::Shape;
+use super::usage::Counts;
 use super::wire::{self, Text, Whole};
+use crate::json;
 use crate::trace::{LazyText, Role, StopReason, Tokens, ToolResult};
 
 /// One message of a conversation. System prompts are not messages of a trace, so formats leave them out.
@@ -231,10 +233,15 @@ fn object(raw: &RawValue) -> Result<Shape<'_>, ImportError> {
 impl UsageKeys {
     /// The usage that a reply reports at `place`, if any.
     pub(super) fn read(&self, raw: Option<&RawValue>, place: impl fmt::Display) -> Result<Option<Usage>, ImportError> {
-        wire::optional(raw, |raw| self.counts(raw), place)
+        match raw.and_then(|raw| json::try_checked_seed(raw.get(), Counts(self))) {
+            Some(usage) => Ok(Some(usage)),
+            // There is none, or an error to describe.
+            None => wire::optional(raw, |raw| self.counts(raw), place),
+        }
     }
 
-    fn counts(&self, raw: &RawValue) -> Result<Usage, ImportError> {
+    /// The same where [`Counts`] cannot read it, with what is wrong.
+    pub(super) fn counts(&self, raw: &RawValue) -> Result<Usage, ImportError> {
         let usage = object(raw)?;
         let count = |shape: &Shape<'_>, key: &str| match shape.get(key) {
             Some(raw) => wire::part::<Whole>(raw).map(|count| Some(count.0)).map_err(|error| error.at(key)),

@@ -18,7 +18,7 @@ use super::message::{Message, Place, Spent, Usage, stop_reason};
 use super::shape::Shape;
 use super::unread_calls;
 use super::wire::{self, Text};
-use super::{ImportError, Imported, Options, Record, Unit, usage};
+use super::{ImportError, Imported, Options, Record, Unit};
 use crate::trace::{Role, Tokens};
 use messages::{ChatMessage, HasFailed, PARTS, USAGE};
 use record::{CONVERSATIONS, Choice, Completion, Logged, REPLIES};
@@ -128,7 +128,7 @@ fn logged<'a>(
     };
     let name = id.or(reply.id).map(|id| id.0);
     let model = reply.model.or(model).or(request_model).map(Text::into_owned);
-    let usage = usage::read(&USAGE, reply.usage, format_args!("{prefix}usage"))?;
+    let usage = USAGE.read(reply.usage, format_args!("{prefix}usage"))?;
     let usage = usage.map(Usage::with_cache_in_input);
     let Some(choices) = reply.choices else {
         add_all(builder, &messages)?;
@@ -182,7 +182,7 @@ pub(super) fn message(text: &str, place: Place<'_>) -> Result<Option<Message>, I
 /// What a reply says.
 pub(super) fn reply(text: &str) -> Result<Message, ImportError> {
     let reply: Completion<'_> = wire::typed(text)?;
-    let usage = usage::read(&USAGE, reply.usage, "usage")?.map(Usage::with_cache_in_input);
+    let usage = USAGE.read(reply.usage, "usage")?.map(Usage::with_cache_in_input);
     let choices = reply.choices.unwrap_or_default();
     let [Choice { message: Some(message), finish_reason }] = &choices[..] else {
         let found = if choices.len() == 1 { "one without".to_owned() } else { choices.len().to_string() };

@@ -19,7 +19,7 @@ use super::duplicates::{self, MessageKey};
 use super::message::{Message, Part, Place, Spent, Usage, UsageKeys};
 use super::shape::Shape;
 use super::wire::{self, Name, Text};
-use super::{ImportError, Imported, Options, Record, Unit, usage};
+use super::{ImportError, Imported, Options, Record, Unit};
 use crate::trace::{Role, StopReason};
 use exchange::{Exchange, Said};
 use items::Item;
@@ -162,7 +162,7 @@ fn read_reply(exchange: &mut Exchange<'_>, reply: &Reply<'_>) -> Result<(), Impo
     }
     exchange.end_turn();
     add_all(exchange, output, "output")?;
-    let usage = usage::read(&USAGE, reply.usage, "usage")?;
+    let usage = USAGE.read(reply.usage, "usage")?;
     exchange.builder.spend(Spent::reported(usage.map(Usage::with_cache_in_input)));
     Ok(())
 }
@@ -187,7 +187,7 @@ pub(super) fn message(text: &str, place: Place<'_>) -> Result<Option<Message>, I
 pub(super) fn reply(text: &str) -> Result<Message, ImportError> {
     let reply: Reply<'_> = wire::typed(text)?;
     let Some(output) = &reply.output else { return Err(ImportError::new("it has no `output`")) };
-    let usage = usage::read(&USAGE, reply.usage, "usage")?;
+    let usage = USAGE.read(reply.usage, "usage")?;
     let mut out = Message::new(Role::Assistant);
     let mut waiting = 0;
     for (at, item) in output.iter().enumerate() {

@@ -2,30 +2,13 @@
 
 use std::fmt;
 
-use serde::de::DeserializeSeed;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
-use serde_json::value::RawValue;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 
-use super::ImportError;
 use super::message::{Usage, UsageKeys};
 use super::wire::{Text, Whole};
-use crate::json;
 
-/// The usage that a reply reports at `place`, if any, as [`UsageKeys::read`] reads it.
-pub(super) fn read(
-    keys: &UsageKeys,
-    raw: Option<&RawValue>,
-    place: impl fmt::Display,
-) -> Result<Option<Usage>, ImportError> {
-    let Some(text) = raw.map(RawValue::get) else { return Ok(None) };
-    match json::try_checked_seed(text, Counts(keys)) {
-        Some(usage) => Ok(Some(usage)),
-        // It says what is wrong.
-        None => keys.read(raw, place),
-    }
-}
-
-struct Counts<'k>(&'k UsageKeys);
+/// The counts at the keys of an API.
+pub(super) struct Counts<'k>(pub(super) &'k UsageKeys);
 
 impl<'de> DeserializeSeed<'de> for Counts<'_> {
     type Value = Usage;
@@ -106,7 +89,10 @@ impl<'de> Visitor<'de> for Count {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::value::RawValue;
+
     use super::*;
+    use crate::json;
 
     const NESTED: UsageKeys = UsageKeys {
         input: "input",
@@ -136,12 +122,15 @@ mod tests {
         ] {
             let raw: &RawValue = serde_json::from_str(text).unwrap();
             for keys in [&NESTED, &FLAT] {
-                assert_eq!(read(keys, Some(raw), "usage"), keys.read(Some(raw), "usage"), "{text}");
+                let counts = json::try_checked_seed(raw.get(), Counts(keys));
+                if let Some(counts) = counts {
+                    assert_eq!(Ok(counts), keys.counts(raw), "{text}");
+                }
             }
         }
         let raw: &RawValue = serde_json::from_str(r#"{"input":1,"details":{"cached":2}}"#).unwrap();
         let expected = Usage { input: Some(1), cached: Some(2), ..Usage::default() };
         assert_eq!(json::try_checked_seed(raw.get(), Counts(&NESTED)), Some(expected));
-        assert_eq!(read(&NESTED, None, "usage"), Ok(None));
+        assert_eq!(NESTED.read(None, "usage"), Ok(None));
     }
 }

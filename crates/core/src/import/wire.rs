@@ -24,8 +24,8 @@ pub(super) enum Text<'a> {
 
 impl<'a> Text<'a> {
     /// The text of a JSON string with escapes, as a visitor of [`json::TEXT_KEY`] is given it.
-    pub(super) fn escaped<E: serde::de::Error>(raw: &'a [u8]) -> Result<Self, E> {
-        json::raw_text(raw).map(|raw| Self::Escaped(raw, OnceCell::new()))
+    pub(super) fn escaped<D: Deserializer<'a>>(raw: D) -> Result<Self, D::Error> {
+        <&str>::deserialize(raw).map(|raw| Self::Escaped(raw, OnceCell::new()))
     }
 
     pub(super) fn into_cow(self) -> Cow<'a, str> {
@@ -128,7 +128,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
             fn visit_string<E>(self, text: String) -> Result<Self::Value, E> {
                 Ok(text.into())
             }
-            fn visit_borrowed_bytes<E: serde::de::Error>(self, raw: &'de [u8]) -> Result<Self::Value, E> {
+            fn visit_some<D: Deserializer<'de>>(self, raw: D) -> Result<Self::Value, D::Error> {
                 Text::escaped(raw)
             }
             fn visit_newtype_struct<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {

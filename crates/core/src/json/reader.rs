@@ -21,8 +21,8 @@ pub const NUMBER_KEY: &str = "$serde_json::private::Number";
 /// The same for JSON that is kept as text.
 const RAW_KEY: &str = "$serde_json::private::RawValue";
 
-/// The name under which a text asks for its JSON string, which is presented as bytes if it has escapes. Any other value is
-/// presented as usual.
+/// The name under which a text asks for its JSON string. What is between the quotes of one with escapes is presented as
+/// something optional, which a string is not otherwise. Any other value is presented as usual.
 pub(crate) const TEXT_KEY: &str = "$mcptest::Text";
 
 /// Objects with more keys than this sort them to find a duplicate; fewer are compared pairwise.
@@ -581,7 +581,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, Error> {
         if name == TEXT_KEY && self.peek()? == b'"' {
             return match self.raw_string()? {
-                (raw, true) => visitor.visit_borrowed_bytes(raw.as_bytes()),
+                (raw, true) => visitor.visit_some(BorrowedStrDeserializer::new(raw)),
                 (text, false) => visitor.visit_borrowed_str(text),
             };
         }

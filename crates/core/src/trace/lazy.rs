@@ -149,6 +149,16 @@ impl LazyText {
         }
     }
 
+    /// What a JSON string of the text has between its quotes, if that is known without writing it.
+    fn as_json(&self) -> Option<&SharedText> {
+        match &self.0 {
+            // It had no escapes.
+            Repr::Part(text) => Some(text),
+            Repr::Owned(_) => None,
+            Repr::Escaped(text) => text.text.get().is_none().then_some(&text.raw),
+        }
+    }
+
     /// Whether the text is empty. An escape stands for a character.
     pub fn is_empty(&self) -> bool {
         match &self.0 {
@@ -173,12 +183,17 @@ impl LazyText {
 
     /// Adds a text of the same message.
     pub(crate) fn join(all: &mut Option<Self>, text: Self) {
-        match all {
-            Some(all) => {
-                all.push_str("\n");
-                all.push_str(&text);
-            }
-            None => *all = Some(text),
+        let Some(first) = all else {
+            *all = Some(text);
+            return;
+        };
+        // A joined text is not part of another one, so the next text is appended: joining many this way would take too long.
+        if let (Some(one), Some(other)) = (first.as_json().filter(|one| one.is_part()), text.as_json()) {
+            let raw = SharedText::from([one, "\\n", other].concat());
+            *first = Self(Repr::Escaped(Arc::new(Escaped { raw, text: OnceLock::new() })));
+        } else {
+            first.push_str("\n");
+            first.push_str(&text);
         }
     }
 
@@ -281,8 +296,8 @@ impl<'de> Deserialize<'de> for LazyText {
             fn visit_string<E>(self, text: String) -> Result<LazyText, E> {
                 Ok(text.into())
             }
-            fn visit_borrowed_bytes<E: serde::de::Error>(self, raw: &'de [u8]) -> Result<LazyText, E> {
-                json::raw_text(raw).map(LazyText::escaped)
+            fn visit_some<D: Deserializer<'de>>(self, raw: D) -> Result<LazyText, D::Error> {
+                <&str>::deserialize(raw).map(LazyText::escaped)
             }
             fn visit_newtype_struct<D: Deserializer<'de>>(self, from: D) -> Result<LazyText, D::Error> {
                 from.deserialize_str(self)

@@ -8,7 +8,7 @@ use crate::import::anthropic::blocks::{self, USAGE};
 use crate::import::builder::Builder;
 use crate::import::message::{Message, Part, Place, Spent, Usage, stop_reason};
 use crate::import::wire::{self, Text};
-use crate::import::{ImportError, Imported, Options, usage};
+use crate::import::{ImportError, Imported, Options};
 use crate::trace::{LazyText, LazyValue, Role, StopReason, Tokens, Trace};
 
 /// The model that the harness names for its own messages.
@@ -145,7 +145,7 @@ impl<'a, 'o> Chain<'a, 'o> {
             return blocks::check_system(content, PLACE);
         }
         let parts = blocks::parts(content, PLACE)?;
-        let usage = usage::read(&USAGE, message.usage, "message.usage")?;
+        let usage = USAGE.read(message.usage, "message.usage")?;
         let known = message.id.as_ref().and_then(|id| self.places.get(id).copied());
         let at = known.unwrap_or(self.replies.len());
         match self.replies.get_mut(at) {
@@ -181,7 +181,7 @@ impl<'a, 'o> Chain<'a, 'o> {
     fn user(&mut self, line: &Line<'a>, message: &LineMessage<'a>) -> Result<Option<Closing<'a>>, ImportError> {
         self.has_lines = true;
         let Some(content) = &message.content else { return Err(no_content()) };
-        usage::read(&USAGE, message.usage, "message.usage")?;
+        USAGE.read(message.usage, "message.usage")?;
         let kept = line.kept();
         let structured = line.mcp.as_ref().and_then(|mcp| mcp.structured_content).map(wire::value).transpose()?;
         let mut message = Message::with_parts(Role::User, blocks::parts(content, PLACE)?);
@@ -207,7 +207,7 @@ impl<'a, 'o> Chain<'a, 'o> {
             names: [Some(agent), line.first_call()],
             duration_ms: kept.duration_ms(),
             text: kept.content.and_then(|raw| blocks::texts(raw.get())),
-            usage: usage::read(&USAGE, kept.usage, "").ok().flatten(),
+            usage: USAGE.read(kept.usage, "").ok().flatten(),
         }))
     }
 
@@ -313,7 +313,7 @@ fn end(line: &Line<'_>) -> Result<End, ImportError> {
     Ok(End {
         stop,
         duration_ms: line.duration_ms.map(|ms| ms.0),
-        usage: usage::read(&USAGE, line.usage, "usage")?,
+        usage: USAGE.read(line.usage, "usage")?,
         text: line.result.and_then(wire::name),
     })
 }

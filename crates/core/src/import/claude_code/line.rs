@@ -5,7 +5,6 @@ use serde_json::value::RawValue;
 
 use crate::import::anthropic::blocks::{About, Block, USAGE};
 use crate::import::content::Content;
-use crate::import::usage;
 use crate::import::wire::{self, Text, Whole};
 
 /// A line. Keys in camel case are those of sessions, keys with underscores those of streams.
@@ -126,7 +125,7 @@ impl<'a> Line<'a> {
     pub(super) fn kept(&self) -> Kept<'a> {
         let raw = self.kept_result.map(RawValue::get).filter(|text| text.starts_with('{'));
         let kept = raw.and_then(|text| wire::piece::<Kept<'a>>(text).ok());
-        kept.filter(|kept| usage::read(&USAGE, kept.usage, "").is_ok()).unwrap_or_default()
+        kept.filter(|kept| USAGE.read(kept.usage, "").is_ok()).unwrap_or_default()
     }
 
     /// The call that the first block of the line makes or answers.

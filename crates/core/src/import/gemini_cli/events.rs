@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::import::builder::Builder;
 use crate::import::message::{Answer, Call, Message, Part, Spent, Usage, UsageKeys, id};
 use crate::import::wire::{self, Text, Whole};
-use crate::import::{ImportError, Imported, Options, results, usage};
+use crate::import::{ImportError, Imported, Options, results};
 use crate::trace::{Role, StopReason};
 
 const USAGE: UsageKeys = UsageKeys {
@@ -126,8 +126,7 @@ impl Session<'_> {
                 self.end_reply()?;
                 let is_good = event.status.as_deref() == Some("success");
                 self.stop = Some(if is_good { StopReason::Completed } else { StopReason::Error });
-                self.spent =
-                    Spent::reported(usage::read(&USAGE, event.stats, "stats")?.map(Usage::with_cache_in_input));
+                self.spent = Spent::reported(USAGE.read(event.stats, "stats")?.map(Usage::with_cache_in_input));
                 let stats = event.stats.map(wire::part::<Stats>).transpose()?;
                 self.duration_ms = stats.and_then(|stats| stats.duration_ms).map(|ms| ms.0);
                 Ok(())

@@ -12,7 +12,7 @@ use crate::import::bounded_list::{BoundedList, Element};
 use crate::import::builder::Builder;
 use crate::import::message::{At, Call, Message, Part, Place, Spent, Usage, UsageKeys, id};
 use crate::import::wire::{self, Text};
-use crate::import::{ImportError, Imported, Options, gemini, usage};
+use crate::import::{ImportError, Imported, Options, gemini};
 use crate::trace::{Role, ToolResult};
 
 const USAGE: UsageKeys =
@@ -154,7 +154,7 @@ impl Said<'_> {
         }
         if role == Role::Assistant {
             out.model = self.model.as_deref().map(str::to_owned);
-            out.spent = Spent::reported(usage::read(&USAGE, self.tokens, "tokens")?.map(Usage::with_cache_in_input));
+            out.spent = Spent::reported(USAGE.read(self.tokens, "tokens")?.map(Usage::with_cache_in_input));
         }
         Ok(Some(out))
     }

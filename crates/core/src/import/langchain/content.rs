@@ -59,7 +59,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for ContentPart<'a> {
             fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
                 Ok(ContentPart::Text(text.to_owned().into()))
             }
-            fn visit_borrowed_bytes<E: serde::de::Error>(self, raw: &'de [u8]) -> Result<Self::Value, E> {
+            fn visit_some<D: Deserializer<'de>>(self, raw: D) -> Result<Self::Value, D::Error> {
                 Text::escaped(raw).map(ContentPart::Text)
             }
             fn visit_newtype_struct<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {

@@ -12,7 +12,7 @@ use crate::import::message::{Answer, Message, Part, Place, Spent, Usage, UsageKe
 use crate::import::openai_chat::messages::USAGE as OPENAI_USAGE;
 use crate::import::unread_calls::with_unread_calls;
 use crate::import::wire::{self, Text};
-use crate::import::{ImportError, results, usage};
+use crate::import::{ImportError, results};
 use crate::trace::{LazyValue, Role, Tokens, ToolResult};
 
 const USAGE: UsageKeys = UsageKeys {
@@ -130,12 +130,12 @@ impl<'a> LcMessage<'a> {
     }
 
     fn tokens(&self, place: Place<'_>) -> Result<Option<Tokens>, ImportError> {
-        if let Some(usage) = usage::read(&USAGE, self.usage_metadata, format_args!("{place}.usage_metadata"))? {
+        if let Some(usage) = USAGE.read(self.usage_metadata, format_args!("{place}.usage_metadata"))? {
             return Ok(Some(usage.with_cache_in_input()));
         }
         // Old logs have only what `OpenAI` reported.
         let raw = self.response_metadata.as_ref().and_then(|response| response.token_usage);
-        let old = usage::read(&OPENAI_USAGE, raw, "").ok().flatten().filter(|old| old.input.and(old.output).is_some());
+        let old = OPENAI_USAGE.read(raw, "").ok().flatten().filter(|old| old.input.and(old.output).is_some());
         Ok(old.map(|old| Usage { cached: None, ..old }.with_cache_in_input()))
     }
 

@@ -12,7 +12,7 @@ use crate::import::message::{self, Answer, At, Call, Message, Part, Spent, Usage
 use crate::import::openai_content::{self, Content, PartTypes, looks_like};
 use crate::import::unread_calls::{self, UnreadCalls, with_unread_calls};
 use crate::import::wire::{self, Text};
-use crate::import::{ImportError, results, usage};
+use crate::import::{ImportError, results};
 use crate::trace::{LazyText, Role};
 
 pub(in crate::import) const PARTS: PartTypes = PartTypes {
@@ -120,7 +120,7 @@ impl<'a> ChatMessage<'a> {
                 .hint("only the assistant calls tools; for the calls of a simulated user use `--from tau`"));
         }
         // Some recorders add to a message what it cost.
-        let usage = usage::read(&USAGE, self.usage, format_args!("{place}.usage"))?;
+        let usage = USAGE.read(self.usage, format_args!("{place}.usage"))?;
         let mut out = match role {
             "system" | "developer" => return Ok(None),
             "user" => Message::new(Role::User),
