@@ -183,13 +183,20 @@ impl SpanMessage<'_> {
 }
 
 /// The calls that Koog writes as the text of a message: of a reply that ended with calls, or under the role of a tool.
-pub(super) fn calls_in_text(text: &str, role: Option<Role>, has_id: bool, finish: Option<&str>) -> Option<Vec<Part>> {
+pub(super) fn calls_in_text(
+    text: &Text<'_>,
+    role: Option<Role>,
+    has_id: bool,
+    finish: Option<&str>,
+) -> Option<Vec<Part>> {
     let may_be = match role? {
         Role::Assistant => finish == Some("tool_calls"),
         Role::Tool => !has_id,
         Role::User => false,
     };
-    if !may_be || !text.starts_with("[{") || wire::check(text).is_err() {
+    // A text with escapes is long, and its beginning may be one.
+    let begins = |text: &str| text.starts_with("[{") || text.starts_with('\\') || text.starts_with("[\\");
+    if !may_be || !begins(text.written()) || !text.starts_with("[{") || wire::check(text).is_err() {
         return None;
     }
     let calls: Vec<SpanPart<'_>> = wire::typed(text).ok()?;
