@@ -18,6 +18,7 @@ mod documents;
 mod flattened;
 mod ids_times;
 mod kinds;
+mod lists;
 mod merge_calls;
 mod messages;
 mod recorded;

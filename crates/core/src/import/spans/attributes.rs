@@ -41,9 +41,17 @@ struct Entry<'a> {
 
 #[derive(Debug, Clone)]
 pub(super) enum Attribute<'a> {
-    Text(Cow<'a, str>),
+    /// A text, and its end as [`Attribute::rest_of_list`] made it.
+    Text(Text<'a>, OnceCell<Rest>),
     /// Anything else, as its JSON, which was checked.
     Json(Cow<'a, str>),
+}
+
+/// The end of a list, and how long it is as written.
+#[derive(Debug, Clone)]
+pub(super) struct Rest {
+    written: usize,
+    list: String,
 }
 
 /// A key and its value in OTLP.
@@ -173,7 +181,7 @@ impl<'a> Attributes<'a> {
     pub(super) fn count(&self, keys: &[&str]) -> Result<Option<u64>, ImportError> {
         let Some((key, found)) = self.first(keys)? else { return Ok(None) };
         let read = match found {
-            Attribute::Text(text) => text.parse().ok(),
+            Attribute::Text(text, _) => text.parse().ok(),
             Attribute::Json(text) => json::try_checked::<Whole>(text).map(|whole| whole.0),
         };
         read.map(Some).ok_or_else(|| ImportError::new(format!("attribute `{key}` must be a whole number")))
@@ -237,7 +245,7 @@ impl<'a> Attributes<'a> {
 
 fn plain(raw: &RawValue) -> Result<Option<Attribute<'_>>, ImportError> {
     match raw.get().as_bytes().first() {
-        Some(b'"') => wire::part::<Text<'_>>(raw).map(|text| Some(Attribute::Text(text.into_cow()))),
+        Some(b'"') => wire::part(raw).map(|text| Some(Attribute::Text(text, OnceCell::new()))),
         Some(b'n') => Ok(None),
         _ => Ok(Some(Attribute::Json(raw.get().into()))),
     }
@@ -247,7 +255,7 @@ impl Attribute<'_> {
     /// The text, or a number as text.
     pub(super) fn text(&self) -> Option<&str> {
         match self {
-            Self::Text(text) => Some(text),
+            Self::Text(text, _) => Some(text),
             Self::Json(text) => text.starts_with(|c: char| c == '-' || c.is_ascii_digit()).then_some(&**text),
         }
     }
@@ -255,7 +263,8 @@ impl Attribute<'_> {
     /// The JSON in the attribute. A text may contain JSON.
     pub(super) fn document(&self) -> &str {
         match self {
-            Self::Text(text) | Self::Json(text) => text,
+            Self::Text(text, _) => text,
+            Self::Json(text) => text,
         }
     }
 
@@ -264,10 +273,28 @@ impl Attribute<'_> {
         matches!(self, Self::Json(_))
     }
 
+    /// A text with escapes that may contain a list, as it is written.
+    pub(super) fn escaped_list(&self) -> Option<&str> {
+        match self {
+            Self::Text(Text::Escaped(written, _), _) if written.starts_with('[') && written.ends_with(']') => {
+                Some(written)
+            }
+            _ => None,
+        }
+    }
+
+    /// The end of such a list as a list of its own. `written` is what follows the comma before it. `None` where another end
+    /// was asked for before.
+    pub(super) fn rest_of_list(&self, written: &str) -> Option<&str> {
+        let Self::Text(_, rest) = self else { return None };
+        let rest = rest.get_or_init(|| Rest { written: written.len(), list: format!("[{}", json::unescape(written)) });
+        (rest.written == written.len()).then_some(&*rest.list)
+    }
+
     /// Reads the JSON in the attribute.
     pub(super) fn read<'s, T: Deserialize<'s>>(&'s self) -> Result<T, ImportError> {
         match self {
-            Self::Text(text) => wire::typed(text),
+            Self::Text(text, _) => wire::typed(text),
             Self::Json(text) => wire::piece(text),
         }
     }
@@ -275,7 +302,7 @@ impl Attribute<'_> {
     /// The value as recorded: a text stays a text.
     pub(super) fn value(&self) -> Result<Value, ImportError> {
         match self {
-            Self::Text(text) => Ok(Value::String(text.to_string())),
+            Self::Text(text, _) => Ok(Value::String(text.to_string())),
             Self::Json(text) => wire::parse(text),
         }
     }

@@ -11,6 +11,7 @@ use super::super::ImportError;
 use super::super::message::{Call, Message, Part};
 use super::Span;
 use super::documents::Seen;
+use super::lists::Lists;
 use super::recorded::{self, Recorded};
 use crate::json;
 use crate::trace::{Role, StopReason};
@@ -48,7 +49,7 @@ impl Conversation {
         }
         let at = |error: ImportError| error.at(spans.first().map(|span| span.label()).unwrap_or_default());
         match before {
-            Some(recorded) => self.append_new(recorded, start).map_err(at)?,
+            Some(recorded) => self.append_new(recorded, start, seen).map_err(at)?,
             None => self.gap = true,
         }
         (self.closing, self.stop, self.end) = (None, None, end);
@@ -59,7 +60,7 @@ impl Conversation {
                     replies.push(message);
                     false
                 };
-                recorded.each_backwards(Role::Assistant, all).map_err(at)?;
+                recorded.each_backwards(Role::Assistant, &mut Lists::default(), all).map_err(at)?;
                 replies.reverse();
                 // A list without any reply is one that was not recorded.
                 self.gap |= replies.is_empty();
@@ -75,11 +76,11 @@ impl Conversation {
     }
 
     /// Adds those of the messages before a reply that are new.
-    fn append_new(&mut self, recorded: Recorded<'_>, time: u64) -> Result<(), ImportError> {
+    fn append_new<'s>(&mut self, recorded: Recorded<'s>, time: u64, seen: &mut Seen<'s>) -> Result<(), ImportError> {
         let anchor = self.messages.iter().rev().map(|(_, message)| message).find(|message| is_reply(message));
         // From the last message to the first, and where the latest run of replies begins.
         let (mut late, mut run, mut found): (Vec<Message>, usize, bool) = (Vec::new(), 0, false);
-        recorded.each_backwards(Role::User, |message| {
+        recorded.each_backwards(Role::User, &mut seen.lists, |message| {
             if !(is_reply(&message) && late.last().is_some_and(is_reply)) {
                 run = late.len();
             }

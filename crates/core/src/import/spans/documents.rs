@@ -11,6 +11,7 @@ use super::super::unread_calls::UnreadCalls;
 use super::super::wire::{self, Text};
 use super::super::{ImportError, gemini, langchain, openai_responses};
 use super::attributes::Attribute;
+use super::lists::Lists;
 use super::messages;
 use crate::json;
 use crate::trace::{LazyText, Role};
@@ -37,9 +38,13 @@ pub(super) struct Item<'s> {
     text: &'s str,
 }
 
-/// Elements that were read without an error. Every reply comes with the messages before it, so most elements are there
-/// again, and then their messages are rarely needed.
-pub(super) type Seen<'s> = BTreeSet<Item<'s>>;
+/// Elements of the documents of a trace that were read without an error, and its lists. Every reply comes with the messages
+/// before it, so most elements are there again, and then their messages are rarely needed.
+#[derive(Default)]
+pub(super) struct Seen<'s> {
+    elements: BTreeSet<Item<'s>>,
+    pub(super) lists: Lists<'s>,
+}
 
 impl Item<'_> {
     /// Its messages.
@@ -60,8 +65,14 @@ pub(super) fn messages<'s>(
     role: Role,
     seen: &mut Seen<'s>,
 ) -> Result<Vec<Found<'s>>, ImportError> {
+    if document.escaped_list().is_some()
+        && let Ok(items) = seen.lists.read(document)
+    {
+        let mut walk = Walk { role, seen: Some(&mut seen.elements), out: Vec::new() };
+        return walk.elements(items, DEPTH - 1).map(|()| walk.out);
+    }
     let text = document.document();
-    let mut walk = Walk { role, seen: Some(seen), out: Vec::new() };
+    let mut walk = Walk { role, seen: Some(&mut seen.elements), out: Vec::new() };
     let is_json = text.trim_start().starts_with(['[', '{', '"']);
     match is_json.then(|| if document.is_checked() { Ok(()) } else { wire::check(text) }) {
         Some(Ok(())) => walk.value(text, DEPTH)?,
@@ -106,7 +117,7 @@ struct Keys<'s> {
 struct Walk<'s, 'k> {
     role: Role,
     /// `None` where repeated elements are read again.
-    seen: Option<&'k mut Seen<'s>>,
+    seen: Option<&'k mut BTreeSet<Item<'s>>>,
     out: Vec<Found<'s>>,
 }
 
@@ -125,13 +136,7 @@ impl<'s> Walk<'s, '_> {
             return Err(ImportError::new(format!("messages are nested more than {DEPTH} levels deep")));
         };
         match text.trim_start().as_bytes().first() {
-            Some(b'[') => {
-                let items: Vec<&'s RawValue> = wire::piece(text)?;
-                for (at, item) in items.into_iter().enumerate() {
-                    self.element(item.get(), below).map_err(|error| error.at(format_args!("[{at}]")))?;
-                }
-                Ok(())
-            }
+            Some(b'[') => self.elements(wire::piece(text)?, below),
             Some(b'{') => self.object(text, below),
             _ => {
                 match json::try_checked::<Text<'s>>(text) {
@@ -143,6 +148,14 @@ impl<'s> Walk<'s, '_> {
                 Ok(())
             }
         }
+    }
+
+    /// Adds the messages of the elements of a list.
+    fn elements(&mut self, items: Vec<&'s RawValue>, depth: usize) -> Result<(), ImportError> {
+        for (at, item) in items.into_iter().enumerate() {
+            self.element(item.get(), depth).map_err(|error| error.at(format_args!("[{at}]")))?;
+        }
+        Ok(())
     }
 
     /// Adds the messages of an element of a list, unless they are known.

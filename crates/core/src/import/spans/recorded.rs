@@ -9,6 +9,7 @@ use super::super::{ImportError, bedrock};
 use super::attributes::{Attribute, Attributes};
 use super::documents::{Found, Seen};
 use super::flattened::Flattened;
+use super::lists::Lists;
 use super::{Span, documents, flattened, messages};
 use crate::json;
 use crate::trace::Role;
@@ -27,11 +28,12 @@ pub(super) enum Recorded<'s> {
     Read(Vec<Option<Message>>),
 }
 
-impl Recorded<'_> {
+impl<'s> Recorded<'s> {
     /// Hands over messages from the last to the first until `take` says to stop. System prompts are left out.
     pub(super) fn each_backwards(
         self,
         default: Role,
+        lists: &mut Lists<'s>,
         mut take: impl FnMut(Message) -> bool,
     ) -> Result<(), ImportError> {
         match self {
@@ -57,7 +59,7 @@ impl Recorded<'_> {
                 }
             }
             Self::Json(found, key) => {
-                let items: Vec<&RawValue> = found.read().map_err(|error| {
+                let items: Vec<&RawValue> = lists.read(found).map_err(|error| {
                     error.at(key).hint("a recorder that cuts long values may have cut it: raise its limits")
                 })?;
                 for (place, item) in items.into_iter().enumerate().rev() {
@@ -103,7 +105,7 @@ pub(super) fn output<'s>(span: &'s Span<'_>) -> Result<Option<Recorded<'s>>, Imp
         span,
         &["langfuse.observation.output", "langsmith.outputs", "mlflow.spanOutputs"],
         Role::Assistant,
-        &mut Seen::new(),
+        &mut Seen::default(),
     )
 }
 
@@ -224,7 +226,7 @@ fn event_as_message(attributes: &Attributes<'_>) -> Result<String, ImportError> 
         out.push_str(field);
         out.push_str("\":");
         match found {
-            Some(Attribute::Text(text)) if !holds_json => {
+            Some(Attribute::Text(text, _)) if !holds_json => {
                 json::write_canonical(&Value::String(text.to_string()), &mut out);
             }
             found => out.push_str(text.or(found.map(Attribute::document)).unwrap_or_default()),

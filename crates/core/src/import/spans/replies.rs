@@ -42,7 +42,7 @@ pub(super) struct Replies {
 
 impl Replies {
     pub(super) fn of(tree: &Tree<'_>, calls: &Calls) -> Result<Self, ImportError> {
-        let mut seen = Seen::new();
+        let mut seen = Seen::default();
         let replies = replies(tree, calls)?;
         let mut spent = Spent::Nothing;
         let mut groups: BTreeMap<Scope, Vec<&Reply>> = BTreeMap::new();

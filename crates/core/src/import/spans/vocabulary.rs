@@ -120,7 +120,7 @@ fn takes_no_kwargs(span: &Span<'_>) -> Result<bool, ImportError> {
 
 fn parse_arguments(found: &Attribute<'_>) -> Result<Value, ImportError> {
     match found {
-        Attribute::Text(text) => Ok(wire::arguments_in_text(text)),
+        Attribute::Text(text, _) => Ok(wire::arguments_in_text(text)),
         json @ Attribute::Json(_) => json.value(),
     }
 }
