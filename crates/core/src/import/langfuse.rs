@@ -5,9 +5,9 @@
 //! text.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::shape::Shape;
@@ -70,15 +70,23 @@ struct Row<'a> {
     metadata: Option<&'a RawValue>,
     /// Attributes that were inside of `metadata`.
     #[serde(default, deserialize_with = "null_as_default")]
-    attributes: BTreeMap<Text<'a>, &'a RawValue>,
+    attributes: Attributes<'a>,
+    observations: Option<IgnoredAny>,
+    data: Option<IgnoredAny>,
 }
 
 pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
+    if let Some(row) = otel::single(text, |row: &Row<'_>| row.observations.is_some() || row.data.is_some()) {
+        return piece_of(row, text).map(|piece| vec![piece]);
+    }
     otel::pieces(text, &LISTS, is_row, piece)
 }
 
 fn piece(found: otel::Row<'_>) -> Result<Piece<'_>, ImportError> {
-    let (row, text): (Row<'_>, &str) = (found.read()?, found.text);
+    piece_of(found.read()?, found.text)
+}
+
+fn piece_of<'a>(row: Row<'a>, text: &'a str) -> Result<Piece<'a>, ImportError> {
     let key = row.trace_id.ok_or_else(|| ImportError::new("the observation has no trace id"))?;
     let inner = row.metadata.filter(|_| row.attributes.is_empty()).and_then(attributes);
     let text = match inner.zip(text.trim_end().strip_suffix('}')) {
@@ -105,8 +113,8 @@ fn attributes(metadata: &RawValue) -> Option<String> {
 /// The span of a piece.
 pub(super) fn read(piece: &str) -> Result<Span<'_>, ImportError> {
     let row: Row<'_> = wire::piece(piece)?;
-    let label = row.id.as_deref().unwrap_or_default().to_owned();
-    span(row).map_err(|error| error.at(format_args!("the observation {label:?}")))
+    let id = row.id.clone();
+    span(row).map_err(|error| error.at(format_args!("the observation {:?}", id.as_deref().unwrap_or_default())))
 }
 
 fn span(row: Row<'_>) -> Result<Span<'_>, ImportError> {
@@ -130,18 +138,21 @@ fn span(row: Row<'_>) -> Result<Span<'_>, ImportError> {
         ("user_id", row.user_id),
         ("metadata", row.metadata),
     ];
-    attributes.extend(fields.into_iter().filter_map(|(key, raw)| Some((Text::from(key), raw?))));
-    let own = |id: Option<Text<'_>>| id.filter(|id| !id.is_empty()).map(|id| Cow::Owned(id.into_owned()));
+    attributes.extend(fields.into_iter().filter_map(|(key, raw)| Some((key, raw?))));
     Ok(Span {
-        id: own(row.id),
-        parent: own(row.parent_observation_id),
+        id: own_id(row.id),
+        parent: own_id(row.parent_observation_id),
         name: row.name.map_or(Cow::Borrowed(""), Text::into_cow),
         start: row.start_time.map(|moment| moment.0),
         end: row.end_time.map(|moment| moment.0),
         status: Status::Unset,
         status_message: row.status_message.map(Text::into_cow),
-        attributes: Attributes::plain(attributes),
+        attributes,
         events: Vec::new(),
         resource: None,
     })
+}
+
+fn own_id(id: Option<Text<'_>>) -> Option<Cow<'_, str>> {
+    id.filter(|id| !id.is_empty()).map(Text::into_cow)
 }

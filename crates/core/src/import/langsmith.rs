@@ -4,15 +4,16 @@
 //! only in `dotted_order`.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::shape::Shape;
 use super::spans::{Attributes, Moment, Span, Status};
 use super::wire::{self, Text};
 use super::{ImportError, Piece, Unit, otel};
+use crate::json;
 
 const LISTS: [&str; 1] = ["runs"];
 
@@ -53,16 +54,36 @@ struct Row<'a> {
     session_id: Option<&'a RawValue>,
     session_name: Option<&'a RawValue>,
     tags: Option<&'a RawValue>,
+    runs: Option<IgnoredAny>,
+}
+
+/// What is recorded of the environment of a run.
+#[derive(Deserialize)]
+struct Extra<'a> {
+    #[serde(borrow)]
+    metadata: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Metadata<'a> {
+    #[serde(borrow)]
+    ls_model_name: Option<&'a RawValue>,
 }
 
 pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
+    if let Some(row) = otel::single(text, |row: &Row<'_>| row.runs.is_some()) {
+        return piece_of(row, text).map(|piece| vec![piece]);
+    }
     otel::pieces(text, &LISTS, is_row, piece)
 }
 
 fn piece(found: otel::Row<'_>) -> Result<Piece<'_>, ImportError> {
-    let row: Row<'_> = found.read()?;
+    piece_of(found.read()?, found.text)
+}
+
+fn piece_of<'a>(row: Row<'a>, text: &'a str) -> Result<Piece<'a>, ImportError> {
     let key = row.trace_id.ok_or_else(|| ImportError::new("the run has no trace id"))?;
-    Ok(Piece { key: key.into_cow(), text: found.text.into() })
+    Ok(Piece { key: key.into_cow(), text: text.into() })
 }
 
 /// The span of a piece.
@@ -71,11 +92,12 @@ pub(super) fn read(piece: &str) -> Result<Span<'_>, ImportError> {
 }
 
 fn span(row: Row<'_>) -> Span<'_> {
-    let metadata = row.extra.and_then(|extra| Shape::part(extra.get()));
-    let model = metadata.and_then(|extra| extra.find("metadata.ls_model_name"));
+    let extra = row.extra.and_then(|extra| json::try_checked::<Extra<'_>>(extra.get()));
+    let metadata = extra.and_then(|extra| json::try_checked::<Metadata<'_>>(extra.metadata?.get()));
+    let model = metadata.and_then(|metadata| metadata.ls_model_name);
     // A run that failed has no outputs.
     let is_empty = |raw: &&RawValue| matches!(raw.get(), "{}" | "\"{}\"" | "\"null\"" | "\"\"");
-    let mut attributes: BTreeMap<Text<'_>, &RawValue> = BTreeMap::new();
+    let mut attributes = Attributes::default();
     let fields = [
         ("langsmith.span.kind", row.run_type),
         ("langsmith.inputs", row.inputs),
@@ -88,22 +110,25 @@ fn span(row: Row<'_>) -> Span<'_> {
         ("session_name", row.session_name),
         ("tags", row.tags),
     ];
-    attributes.extend(fields.into_iter().filter_map(|(key, raw)| Some((Text::from(key), raw?))));
-    let own = |id: Option<Text<'_>>| id.filter(|id| !id.is_empty()).map(|id| Cow::Owned(id.into_owned()));
+    attributes.extend(fields.into_iter().filter_map(|(key, raw)| Some((key, raw?))));
     let error = row.error.filter(|error| !error.is_empty());
     let above = row.dotted_order.as_deref().and_then(parent).map(|id| Cow::Owned(id.to_owned()));
     Span {
-        id: own(row.id),
-        parent: own(row.parent_run_id).or(above),
+        id: own_id(row.id),
+        parent: own_id(row.parent_run_id).or(above),
         name: row.name.map_or(Cow::Borrowed(""), Text::into_cow),
         start: row.start_time.map(|moment| moment.0),
         end: row.end_time.map(|moment| moment.0),
         status: if error.is_some() { Status::Failed } else { Status::Unset },
         status_message: error.map(Text::into_cow),
-        attributes: Attributes::plain(attributes),
+        attributes,
         events: Vec::new(),
         resource: None,
     }
+}
+
+fn own_id(id: Option<Text<'_>>) -> Option<Cow<'_, str>> {
+    id.filter(|id| !id.is_empty()).map(Text::into_cow)
 }
 
 /// The id of the parent: `dotted_order` has the start and the id of every run above a run and of the run itself.

@@ -4,12 +4,12 @@
 //! calls of functions have spans of their own. A handoff is no call of a tool.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use super::otel::{Row, rows};
+use super::otel::{Row, rows, single};
 use super::shape::Shape;
 use super::spans::{self, Attributes, Moment, Span, Status, constant};
 use super::wire::{self, Text};
@@ -44,23 +44,31 @@ struct Outside<'a> {
     object: Option<Text<'a>>,
     id: Option<Text<'a>>,
     trace_id: Option<Text<'a>>,
+    data: Option<IgnoredAny>,
+    spans: Option<IgnoredAny>,
 }
 
 pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
+    if let Some(row) = single(text, |row: &Outside<'_>| row.data.is_some() || row.spans.is_some()) {
+        return piece_of(row, text).map(|piece| vec![piece]);
+    }
     rows(text, &LISTS, is_piece)?.into_iter().map(piece).collect()
 }
 
 fn piece((place, found): (String, Row<'_>)) -> Result<Piece<'_>, ImportError> {
     let at = |error: ImportError| if place.is_empty() { error } else { error.at(&place) };
-    let row: Outside<'_> = found.read().map_err(at)?;
+    found.read().and_then(|row| piece_of(row, found.text)).map_err(at)
+}
+
+fn piece_of<'a>(row: Outside<'a>, text: &'a str) -> Result<Piece<'a>, ImportError> {
     let key = match row.object.as_deref() {
         Some("trace") => row.id,
         _ => row.trace_id,
     };
     let key = key.ok_or_else(|| {
-        at(ImportError::new("it has no trace id").hint("a trace has its `id`, a span that of its trace in `trace_id`"))
+        ImportError::new("it has no trace id").hint("a trace has its `id`, a span that of its trace in `trace_id`")
     })?;
-    Ok(Piece { key: key.into_cow(), text: found.text.into() })
+    Ok(Piece { key: key.into_cow(), text: text.into() })
 }
 
 #[derive(Deserialize)]
@@ -113,8 +121,9 @@ pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<
                 [("workflow_name", wire.workflow_name), ("group_id", wire.group_id), ("metadata", wire.metadata)];
             about.extend(fields.into_iter().filter_map(|(key, raw)| Some((key, raw?))));
         } else {
-            let label = wire.id.as_deref().unwrap_or_default().to_owned();
-            all.push(span(wire).map_err(|error| error.at(format_args!("the span {label:?}")))?);
+            let id = wire.id.clone();
+            let label = || format!("the span {:?}", id.as_deref().unwrap_or_default());
+            all.push(span(wire).map_err(|error| error.at(label()))?);
         }
     }
     if all.is_empty() {
@@ -122,17 +131,18 @@ pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<
             ImportError::new("it has no spans").hint("a trace must be complete; its spans are in other records")
         );
     }
-    let about: BTreeMap<Text<'_>, &RawValue> = about.into_iter().map(|(key, raw)| (Text::from(key), raw)).collect();
+    let mut of_trace = Attributes::default();
+    of_trace.extend(about);
     for span in all.iter_mut().filter(|span| span.parent.is_none()) {
-        span.attributes.fill(Attributes::plain(about.clone()));
+        span.attributes.fill(of_trace.clone());
     }
     spans::trace(key, all, options)
 }
 
 fn span(wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
     let data = wire.span_data.ok_or_else(|| ImportError::new("it has no `span_data`"))?;
-    let mut attributes: BTreeMap<Text<'_>, &RawValue> = BTreeMap::new();
-    let mut put = |key: &'static str, raw: Option<_>| _ = raw.map(|raw| attributes.insert(Text::from(key), raw));
+    let mut found: Vec<(&'static str, &RawValue)> = Vec::new();
+    let mut put = |key: &'static str, raw: Option<_>| found.extend(raw.map(|raw| (key, raw)));
     match data.kind.as_deref() {
         Some("function") => {
             put(KIND, constant("\"TOOL\""));
@@ -159,16 +169,17 @@ fn span(wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
         }
     }
     let name = data.name.and_then(wire::name).or_else(|| data.kind.map(Text::into_owned));
-    let own = |id: Option<Text<'_>>| id.map(|id| Cow::Owned(id.into_owned()));
+    let mut attributes = Attributes::default();
+    attributes.extend(found);
     Ok(Span {
-        id: own(wire.id),
-        parent: own(wire.parent_id),
+        id: wire.id.map(Text::into_cow),
+        parent: wire.parent_id.map(Text::into_cow),
         name: name.unwrap_or_default().into(),
         start: wire.started_at.map(|moment| moment.0),
         end: wire.ended_at.map(|moment| moment.0),
         status: if wire.error.is_some() { Status::Failed } else { Status::Unset },
         status_message: wire.error.and_then(|error| error.message).map(Text::into_cow),
-        attributes: Attributes::plain(attributes),
+        attributes,
         events: Vec::new(),
         resource: None,
     })

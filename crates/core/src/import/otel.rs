@@ -7,10 +7,10 @@
 mod columns;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::shape::Shape;
@@ -50,6 +50,12 @@ fn is_span(shape: &Shape<'_>) -> bool {
     has_ids && is_flat && (is_named || shape.has(&["span_name", "timestamp"]))
 }
 
+/// Reads a value that is a single row, as most are. `None` where it may have rows in it, and where it cannot be read so.
+pub(super) fn single<'a, T: Deserialize<'a>>(text: &'a str, may_have_rows: impl FnOnce(&T) -> bool) -> Option<T> {
+    let is_object = text.trim_start().starts_with('{');
+    is_object.then(|| wire::typed::<T>(text).ok()).flatten().filter(|row| !may_have_rows(row))
+}
+
 /// The pieces of a value that has rows.
 pub(super) fn pieces<'a>(
     text: &'a str,
@@ -87,7 +93,7 @@ pub(super) fn rows<'a>(
     if text.trim_start().starts_with('[') {
         return Ok(placed("", wire::typed(text)?).collect());
     }
-    // Most values are single rows, which have none of the keys.
+    // A value without any of the keys is a single row.
     let is_there = |path: &&str| path.rsplit('.').next().is_some_and(|key| text.contains(&format!("\"{key}\"")));
     if !lists.iter().any(is_there) {
         return Ok(itself(false));
@@ -126,9 +132,14 @@ struct SpanTrace<'a> {
     column: Option<Id<'a>>,
     #[serde(default, deserialize_with = "null_as_default")]
     context: Ids<'a>,
+    spans: Option<IgnoredAny>,
+    data: Option<IgnoredAny>,
 }
 
 pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
+    if let Some(span) = single(text, |span: &SpanTrace<'_>| span.spans.is_some() || span.data.is_some()) {
+        return piece_of(span, text).map(|piece| vec![piece]);
+    }
     refuse_page(text)?;
     pieces(text, &LISTS, is_span, piece)
 }
@@ -143,14 +154,17 @@ pub(super) fn refuse_page(text: &str) -> Result<(), ImportError> {
 }
 
 fn piece(row: Row<'_>) -> Result<Piece<'_>, ImportError> {
-    let span: SpanTrace<'_> = row.read()?;
+    piece_of(row.read()?, row.text)
+}
+
+fn piece_of<'a>(span: SpanTrace<'a>, text: &'a str) -> Result<Piece<'a>, ImportError> {
     let id = span.trace_id.or(span.context.trace_id).or(span.column);
     let key = id.as_ref().and_then(|id| spans::id(&id.0)).map(Cow::into_owned);
     let key = key.ok_or_else(|| {
         ImportError::new("the span has no trace id")
             .hint("set `trace_id`, `traceId` or `context.trace_id`; it shows which spans belong together")
     })?;
-    Ok(Piece { key: key.into(), text: row.text.into() })
+    Ok(Piece { key: key.into(), text: text.into() })
 }
 
 #[derive(Deserialize)]
@@ -186,9 +200,9 @@ struct Wire<'a> {
     prefixed_status_code: Option<&'a RawValue>,
     status_message: Option<Text<'a>>,
     #[serde(default, deserialize_with = "null_as_default")]
-    attributes: BTreeMap<Text<'a>, &'a RawValue>,
+    attributes: Attributes<'a>,
     #[serde(default, deserialize_with = "null_as_default")]
-    span_attributes: BTreeMap<Text<'a>, &'a RawValue>,
+    span_attributes: Attributes<'a>,
     /// The kind of span as `OpenInference` names it, which Phoenix stores outside the attributes, or as OpenTelemetry does.
     span_kind: Option<&'a RawValue>,
     #[serde(default, deserialize_with = "null_as_default")]
@@ -196,7 +210,7 @@ struct Wire<'a> {
     #[serde(default, deserialize_with = "null_as_default")]
     span_events: Vec<WireEvent<'a>>,
     resource: Option<Resource<'a>>,
-    resource_attributes: Option<BTreeMap<Text<'a>, &'a RawValue>>,
+    resource_attributes: Option<Attributes<'a>>,
     #[serde(default, alias = "childSpans", deserialize_with = "null_as_default")]
     child_spans: Vec<&'a RawValue>,
 }
@@ -210,13 +224,13 @@ struct WireEvent<'a> {
     #[serde(borrow, alias = "event_name")]
     name: Option<Text<'a>>,
     #[serde(default, deserialize_with = "null_as_default")]
-    attributes: BTreeMap<Text<'a>, &'a RawValue>,
+    attributes: Attributes<'a>,
 }
 
 #[derive(Deserialize)]
 struct Resource<'a> {
     #[serde(borrow, default, deserialize_with = "null_as_default")]
-    attributes: BTreeMap<Text<'a>, &'a RawValue>,
+    attributes: Attributes<'a>,
 }
 
 pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<Imported<'static>>, ImportError> {
@@ -246,15 +260,15 @@ fn read<'a>(piece: &'a str, spans: &mut Vec<Span<'a>>) -> Result<(), ImportError
 }
 
 fn span(mut wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
-    for (key, value) in std::mem::take(&mut wire.span_attributes) {
-        wire.attributes.entry(key).or_insert(value);
-    }
+    wire.attributes.fill(std::mem::take(&mut wire.span_attributes));
     let is_kind = |kind: &&RawValue| {
         let word = kind.get().trim_matches('"');
         KINDS.iter().any(|known| known.eq_ignore_ascii_case(word))
     };
     if let Some(kind) = wire.span_kind.filter(is_kind) {
-        wire.attributes.entry(Text::from("openinference.span.kind")).or_insert(kind);
+        let mut named = Attributes::default();
+        named.extend([("openinference.span.kind", kind)]);
+        wire.attributes.fill(named);
     }
     if wire.start_time.is_none() && wire.span_name.is_some() {
         wire.start_time = wire::optional(wire.timestamp, |moment| wire::typed(moment.get()), "timestamp")?;
@@ -274,26 +288,21 @@ fn span(mut wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
     let message = message.or(wire.status_message);
     let events = wire.events.into_iter().chain(wire.span_events).map(|event| Event {
         name: event.name.map_or(Cow::Borrowed(""), Text::into_cow),
-        attributes: Attributes::plain(event.attributes),
+        attributes: event.attributes,
     });
-    let own_id = |id: Id<'_>| spans::id(&id.0).map(|id| Cow::Owned(id.into_owned()));
     let parent = wire.parent.filter(|parent| parent.get().starts_with('{'));
     let parent = wire::optional(parent, wire::part::<Ids<'_>>, "parent")?;
     Ok(Span {
-        id: wire.span_id.or(wire.context.span_id).or(wire.column).and_then(own_id),
-        parent: wire.parent_span_id.or(parent.and_then(|ids| ids.span_id)).and_then(own_id),
+        id: wire.span_id.or(wire.context.span_id).or(wire.column).and_then(|id| spans::own_id(id.0)),
+        parent: wire.parent_span_id.or(parent.and_then(|ids| ids.span_id)).and_then(|id| spans::own_id(id.0)),
         name: wire.name.or(wire.span_name).map_or(Cow::Borrowed(""), Text::into_cow),
         start: wire.start_time.map(|moment| moment.0),
         // A span that is still open has an end of 0.
         end: wire.end_time.map(|moment| moment.0).filter(|end| *end > 0),
         status: status.max(other),
         status_message: message.map(Text::into_cow),
-        attributes: Attributes::plain(wire.attributes),
+        attributes: wire.attributes,
         events: events.collect(),
-        resource: wire
-            .resource
-            .map(|resource| resource.attributes)
-            .or(wire.resource_attributes)
-            .map(|attributes| Rc::new(Attributes::plain(attributes))),
+        resource: wire.resource.map(|resource| resource.attributes).or(wire.resource_attributes).map(Rc::new),
     })
 }

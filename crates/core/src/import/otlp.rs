@@ -191,8 +191,9 @@ fn read<'a>(pieces: &[&'a str]) -> Result<Vec<Span<'a>>, ImportError> {
             None => None,
         };
         for wire in group.spans {
-            let label = wire.span_id.as_deref().map_or_else(String::new, |id| format!(" ({id})"));
-            all.push(span(wire, resource.clone()).map_err(|error| error.at(format_args!("a span{label}")))?);
+            let id = wire.span_id.clone();
+            let label = || id.as_deref().map_or_else(|| "a span".to_owned(), |id| format!("a span ({id})"));
+            all.push(span(wire, resource.clone()).map_err(|error| error.at(label()))?);
         }
     }
     Ok(all)
@@ -207,8 +208,8 @@ fn span<'a>(wire: Wire<'a>, resource: Option<Rc<Attributes<'a>>>) -> Result<Span
     let status = wire::optional(wire.status, spans::Status::read, "status")?;
     let (status, message) = status.unwrap_or_default();
     Ok(Span {
-        id: wire.span_id.as_ref().and_then(own_id),
-        parent: wire.parent_span_id.as_ref().and_then(own_id),
+        id: wire.span_id.and_then(own_id),
+        parent: wire.parent_span_id.and_then(own_id),
         name: wire.name.map_or(Cow::Borrowed(""), Text::into_cow),
         start: wire.start_time_unix_nano.map(|moment| moment.0),
         // A span that is still open has an end of 0.
@@ -221,6 +222,6 @@ fn span<'a>(wire: Wire<'a>, resource: Option<Rc<Attributes<'a>>>) -> Result<Span
     })
 }
 
-fn own_id(text: &Text<'_>) -> Option<Cow<'static, str>> {
-    spans::id(text).map(|id| Cow::Owned(id.into_owned()))
+fn own_id(text: Text<'_>) -> Option<Cow<'_, str>> {
+    spans::own_id(text.into_cow())
 }

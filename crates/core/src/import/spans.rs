@@ -18,8 +18,10 @@ mod documents;
 mod flattened;
 mod ids_times;
 mod kinds;
+mod lists;
 mod merge_calls;
 mod messages;
+mod recorded;
 mod replies;
 mod tree;
 mod vocabulary;
@@ -29,7 +31,7 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 pub(super) use attributes::{Attributes, KeyValue};
-pub(super) use ids_times::{Moment, Status, duration, id};
+pub(super) use ids_times::{Moment, Status, duration, id, own_id};
 
 use super::{ImportError, Imported, Options};
 use crate::json;

@@ -39,6 +39,14 @@ impl<'a> Text<'a> {
         self.into_cow().into_owned()
     }
 
+    /// The text as it is written: its escapes are not replaced.
+    pub(super) fn written(&self) -> &str {
+        match self {
+            Self::Plain(text) => text,
+            Self::Escaped(raw, _) => raw,
+        }
+    }
+
     /// The text for a trace.
     pub(super) fn lazy(&self) -> LazyText {
         match self {

@@ -22,11 +22,13 @@ pub(super) fn has_ids(shape: &Shape<'_>) -> bool {
 pub(super) fn add<'a>(row: &'a str, wire: &mut Wire<'a>) -> Result<(), ImportError> {
     let columns: BTreeMap<Text<'a>, &'a RawValue> = wire::piece(row)?;
     let budget = CopyBudget::of(row);
+    let mut found = Vec::new();
     for (name, value) in &columns {
         if let Some(key) = name.strip_prefix(ATTRIBUTE) {
-            flatten(key, value, &budget, &mut wire.attributes)?;
+            flatten(key, value, &budget, &mut found)?;
         }
     }
+    wire.attributes.extend(found);
     wire.start_time = wire.start_time.map(super::Moment::of_table);
     wire.end_time = wire.end_time.map(super::Moment::of_table);
     Ok(())
@@ -38,13 +40,13 @@ fn flatten<'a>(
     key: &str,
     value: &'a RawValue,
     budget: &CopyBudget,
-    out: &mut BTreeMap<Text<'a>, &'a RawValue>,
+    out: &mut Vec<(String, &'a RawValue)>,
 ) -> Result<(), ImportError> {
     if value.get() == "null" {
         return Ok(());
     }
     budget.take(key.len(), key)?;
-    out.insert(Text::from(key.to_owned()), value);
+    out.push((key.to_owned(), value));
     match Shape::part(value.get()) {
         Some(Shape::Object(parts)) => {
             for (name, part) in parts {

@@ -2,10 +2,12 @@
 //! are large.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use std::cell::OnceCell;
+use std::fmt;
+use std::marker::PhantomData;
 
 use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -25,14 +27,31 @@ enum Encoding {
 #[derive(Debug, Clone)]
 pub(in super::super) struct Attributes<'a> {
     encoding: Encoding,
-    entries: BTreeMap<Cow<'a, str>, &'a RawValue>,
+    /// Each key once, in the order of the keys.
+    entries: Vec<Entry<'a>>,
+}
+
+#[derive(Debug, Clone)]
+struct Entry<'a> {
+    key: Cow<'a, str>,
+    raw: &'a RawValue,
+    /// Several vocabularies look at the same attributes, so each is decoded once.
+    decoded: OnceCell<Option<Attribute<'a>>>,
 }
 
 #[derive(Debug, Clone)]
 pub(super) enum Attribute<'a> {
-    Text(Cow<'a, str>),
-    /// Anything else, as its JSON.
+    /// A text, and its end as [`Attribute::rest_of_list`] made it.
+    Text(Text<'a>, OnceCell<Rest>),
+    /// Anything else, as its JSON, which was checked.
     Json(Cow<'a, str>),
+}
+
+/// The end of a list, and how long it is as written.
+#[derive(Debug, Clone)]
+pub(super) struct Rest {
+    written: usize,
+    list: String,
 }
 
 /// A key and its value in OTLP.
@@ -43,48 +62,108 @@ pub(in super::super) struct KeyValue<'a> {
     value: Option<&'a RawValue>,
 }
 
-impl<'a> Attributes<'a> {
-    pub(in super::super) fn plain(entries: BTreeMap<Text<'a>, &'a RawValue>) -> Self {
-        let entries = entries.into_iter().map(|(key, value)| (key.into_cow(), value)).collect();
-        Self { encoding: Encoding::Plain, entries }
+impl<'a> Entry<'a> {
+    fn new(key: impl Into<Cow<'a, str>>, raw: &'a RawValue) -> Self {
+        Self { key: key.into(), raw, decoded: OnceCell::new() }
     }
+}
 
-    /// In OTLP attributes are a list. A key may be repeated with the same value. With another value it is refused.
-    pub(in super::super) fn tagged(list: Vec<KeyValue<'a>>) -> Result<Self, ImportError> {
-        let mut entries: BTreeMap<Cow<'a, str>, &'a RawValue> = BTreeMap::new();
-        for KeyValue { key, value } in list {
-            let Some(value) = value else { continue };
-            match entries.entry(key.into_cow()) {
-                Entry::Vacant(place) => {
-                    place.insert(value);
+impl Default for Attributes<'_> {
+    fn default() -> Self {
+        Self { encoding: Encoding::Plain, entries: Vec::new() }
+    }
+}
+
+/// Attributes that are an object.
+impl<'de: 'a, 'a> Deserialize<'de> for Attributes<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Build<'a>(PhantomData<Attributes<'a>>);
+        impl<'de: 'a, 'a> Visitor<'de> for Build<'a> {
+            type Value = Attributes<'a>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut all = Attributes::default();
+                while let Some((key, raw)) = map.next_entry::<Text<'a>, &'a RawValue>()? {
+                    all.entries.push(Entry::new(key.into_cow(), raw));
                 }
-                Entry::Occupied(place) if place.get().get() == value.get() => {}
-                Entry::Occupied(place) => {
-                    return Err(ImportError::new(format!(
-                        "attribute `{}` occurs twice with different values",
-                        place.key()
-                    )));
-                }
+                all.sort();
+                Ok(all)
             }
         }
+        deserializer.deserialize_map(Build(PhantomData))
+    }
+}
+
+impl<'a> Attributes<'a> {
+    /// In OTLP attributes are a list. A key may be repeated with the same value. With another value it is refused.
+    pub(in super::super) fn tagged(list: Vec<KeyValue<'a>>) -> Result<Self, ImportError> {
+        let pairs = list.into_iter().filter_map(|KeyValue { key, value }| Some(Entry::new(key.into_cow(), value?)));
+        let mut list: Vec<(usize, Entry<'a>)> = pairs.enumerate().collect();
+        list.sort_by(|(_, a), (_, b)| a.key.cmp(&b.key));
+        let of_key = list.chunk_by(|(_, a), (_, b)| a.key == b.key);
+        let differ = of_key.filter_map(|same| same.iter().find(|(_, one)| one.raw.get() != same[0].1.raw.get()));
+        if let Some((_, twice)) = differ.min_by_key(|(place, _)| *place) {
+            return Err(ImportError::new(format!("attribute `{}` occurs twice with different values", twice.key)));
+        }
+        let mut entries: Vec<Entry<'a>> = list.into_iter().map(|(_, entry)| entry).collect();
+        entries.dedup_by(|next, first| next.key == first.key);
         Ok(Self { encoding: Encoding::Tagged, entries })
+    }
+
+    pub(in super::super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    fn sort(&mut self) {
+        self.entries.sort_by(|a, b| a.key.cmp(&b.key));
+    }
+
+    /// Adds attributes, each instead of an earlier one under its key.
+    pub(in super::super) fn extend<K: Into<Cow<'a, str>>>(
+        &mut self,
+        others: impl IntoIterator<Item = (K, &'a RawValue)>,
+    ) {
+        self.entries.extend(others.into_iter().map(|(key, raw)| Entry::new(key, raw)));
+        self.sort();
+        self.entries.dedup_by(|next, kept| {
+            let is_same = next.key == kept.key;
+            if is_same {
+                std::mem::swap(next, kept);
+            }
+            is_same
+        });
     }
 
     /// Adds the attributes of others under keys that are not there yet. Both have the same encoding.
     pub(in super::super) fn fill(&mut self, others: Self) {
-        for (key, value) in others.entries {
-            self.entries.entry(key).or_insert(value);
+        if !others.is_empty() {
+            self.entries.extend(others.entries);
+            self.sort();
+            self.entries.dedup_by(|next, kept| next.key == kept.key);
         }
     }
 
+    fn entry(&self, key: &str) -> Option<&Entry<'a>> {
+        let at = self.entries.binary_search_by(|entry| (*entry.key).cmp(key)).ok()?;
+        self.entries.get(at)
+    }
+
     /// The attribute under a key; `None` when it is absent or `null`.
-    pub(super) fn get(&self, key: &str) -> Result<Option<Attribute<'a>>, ImportError> {
-        let Some(raw) = self.entries.get(key) else { return Ok(None) };
-        self.decode(raw).map_err(|error| error.at(format_args!("attribute `{key}`")))
+    pub(super) fn get(&self, key: &str) -> Result<Option<&Attribute<'a>>, ImportError> {
+        let Some(entry) = self.entry(key) else { return Ok(None) };
+        self.decoded(entry).map_err(|error| error.at(format_args!("attribute `{key}`")))
+    }
+
+    /// The text under a key as the JSON string that the record has; `None` for anything else.
+    pub(super) fn raw_text(&self, key: &str) -> Option<&'a str> {
+        let raw = self.entry(key).filter(|_| self.encoding == Encoding::Plain)?.raw.get();
+        raw.starts_with('"').then_some(raw)
     }
 
     /// The attribute under the first of several keys that is there, with that key.
-    pub(super) fn first<'k>(&self, keys: &[&'k str]) -> Result<Option<(&'k str, Attribute<'a>)>, ImportError> {
+    pub(super) fn first<'k>(&self, keys: &[&'k str]) -> Result<Option<(&'k str, &Attribute<'a>)>, ImportError> {
         for key in keys {
             if let Some(found) = self.get(key)? {
                 return Ok(Some((key, found)));
@@ -94,40 +173,39 @@ impl<'a> Attributes<'a> {
     }
 
     /// The same as a text. A number becomes a text.
-    pub(super) fn text(&self, keys: &[&str]) -> Result<Option<Cow<'a, str>>, ImportError> {
+    pub(super) fn text(&self, keys: &[&str]) -> Result<Option<&str>, ImportError> {
         Ok(self.first(keys)?.and_then(|(_, found)| found.text()).filter(|text| !text.is_empty()))
     }
 
     /// The same as a count.
     pub(super) fn count(&self, keys: &[&str]) -> Result<Option<u64>, ImportError> {
         let Some((key, found)) = self.first(keys)? else { return Ok(None) };
-        let read = match &found {
-            Attribute::Text(text) => text.parse().ok(),
-            Attribute::Json(text) => serde_json::from_str::<Whole>(text).ok().map(|whole| whole.0),
+        let read = match found {
+            Attribute::Text(text, _) => text.parse().ok(),
+            Attribute::Json(text) => json::try_checked::<Whole>(text).map(|whole| whole.0),
         };
         read.map(Some).ok_or_else(|| ImportError::new(format!("attribute `{key}` must be a whole number")))
     }
 
     /// Whether any of these keys is there.
     pub(super) fn has(&self, keys: &[&str]) -> bool {
-        keys.iter().any(|key| self.entries.contains_key(*key))
+        keys.iter().any(|key| self.entry(key).is_some())
     }
 
     /// Every attribute with this prefix, with the rest of its key.
-    pub(super) fn below(
-        &self,
-        prefix: &str,
-    ) -> impl Iterator<Item = (&str, Result<Option<Attribute<'a>>, ImportError>)> {
-        let from = std::ops::Bound::Included(prefix);
-        let entries = self.entries.range::<str, _>((from, std::ops::Bound::Unbounded));
-        let prefix = prefix.to_owned();
-        entries.map_while(move |(key, raw)| Some((key.strip_prefix(&prefix)?, self.decode(raw))))
+    pub(super) fn below<'s>(
+        &'s self,
+        prefix: &'s str,
+    ) -> impl Iterator<Item = (&'s str, Result<Option<&'s Attribute<'a>>, ImportError>)> {
+        let from = self.entries.partition_point(|entry| *entry.key < *prefix);
+        let entries = self.entries.get(from..).unwrap_or_default().iter();
+        entries.map_while(move |entry| Some((entry.key.strip_prefix(prefix)?, self.decoded(entry))))
     }
 
     /// Writes all attributes as one plain JSON object.
     pub(super) fn write(&self, out: &mut String) -> Result<(), ImportError> {
         out.push('{');
-        for (place, (key, raw)) in self.entries.iter().enumerate() {
+        for (place, Entry { key, raw, .. }) in self.entries.iter().enumerate() {
             if place > 0 {
                 out.push(',');
             }
@@ -145,6 +223,14 @@ impl<'a> Attributes<'a> {
         Ok(())
     }
 
+    fn decoded<'s>(&self, entry: &'s Entry<'a>) -> Result<Option<&'s Attribute<'a>>, ImportError> {
+        if entry.decoded.get().is_none() {
+            let decoded = self.decode(entry.raw)?;
+            return Ok(entry.decoded.get_or_init(|| decoded).as_ref());
+        }
+        Ok(entry.decoded.get().and_then(Option::as_ref))
+    }
+
     fn decode(&self, raw: &'a RawValue) -> Result<Option<Attribute<'a>>, ImportError> {
         if self.encoding == Encoding::Plain {
             return plain(raw);
@@ -159,40 +245,71 @@ impl<'a> Attributes<'a> {
 
 fn plain(raw: &RawValue) -> Result<Option<Attribute<'_>>, ImportError> {
     match raw.get().as_bytes().first() {
-        Some(b'"') => wire::part::<Text<'_>>(raw).map(|text| Some(Attribute::Text(text.into_cow()))),
+        Some(b'"') => wire::part(raw).map(|text| Some(Attribute::Text(text, OnceCell::new()))),
         Some(b'n') => Ok(None),
         _ => Ok(Some(Attribute::Json(raw.get().into()))),
     }
 }
 
-impl<'a> Attribute<'a> {
+impl Attribute<'_> {
     /// The text, or a number as text.
-    pub(super) fn text(self) -> Option<Cow<'a, str>> {
+    pub(super) fn text(&self) -> Option<&str> {
         match self {
-            Self::Text(text) => Some(text),
-            Self::Json(text) => text.starts_with(|c: char| c == '-' || c.is_ascii_digit()).then_some(text),
+            Self::Text(text, _) => Some(text),
+            Self::Json(text) => text.starts_with(|c: char| c == '-' || c.is_ascii_digit()).then_some(&**text),
         }
     }
 
     /// The JSON in the attribute. A text may contain JSON.
-    pub(super) fn document(self) -> Cow<'a, str> {
+    pub(super) fn document(&self) -> &str {
         match self {
-            Self::Text(text) | Self::Json(text) => text,
+            Self::Text(text, _) => text,
+            Self::Json(text) => text,
+        }
+    }
+
+    /// Whether it is JSON that was checked. JSON in a text was not.
+    pub(super) fn is_checked(&self) -> bool {
+        matches!(self, Self::Json(_))
+    }
+
+    /// A text with escapes that may contain a list, as it is written.
+    pub(super) fn escaped_list(&self) -> Option<&str> {
+        match self {
+            Self::Text(Text::Escaped(written, _), _) if written.starts_with('[') && written.ends_with(']') => {
+                Some(written)
+            }
+            _ => None,
+        }
+    }
+
+    /// The end of such a list as a list of its own. `written` is what follows the comma before it. `None` where another end
+    /// was asked for before.
+    pub(super) fn rest_of_list(&self, written: &str) -> Option<&str> {
+        let Self::Text(_, rest) = self else { return None };
+        let rest = rest.get_or_init(|| Rest { written: written.len(), list: format!("[{}", json::unescape(written)) });
+        (rest.written == written.len()).then_some(&*rest.list)
+    }
+
+    /// Reads the JSON in the attribute.
+    pub(super) fn read<'s, T: Deserialize<'s>>(&'s self) -> Result<T, ImportError> {
+        match self {
+            Self::Text(text, _) => wire::typed(text),
+            Self::Json(text) => wire::piece(text),
         }
     }
 
     /// The value as recorded: a text stays a text.
-    pub(super) fn value(self) -> Result<Value, ImportError> {
+    pub(super) fn value(&self) -> Result<Value, ImportError> {
         match self {
-            Self::Text(text) => Ok(Value::String(text.into_owned())),
-            Self::Json(text) => wire::parse(&text),
+            Self::Text(text, _) => Ok(Value::String(text.to_string())),
+            Self::Json(text) => wire::parse(text),
         }
     }
 
     /// The texts of a list, which may be JSON in a text; a single text is a list of one.
-    pub(super) fn words(self) -> Vec<String> {
-        let document = self.clone().document();
-        serde_json::from_str(&document).unwrap_or_else(|_| self.text().map(Cow::into_owned).into_iter().collect())
+    pub(super) fn words(&self) -> Vec<String> {
+        serde_json::from_str(self.document()).unwrap_or_else(|_| self.text().map(str::to_owned).into_iter().collect())
     }
 }
 

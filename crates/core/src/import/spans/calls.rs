@@ -180,11 +180,11 @@ impl SpanCall {
 /// Whether different arguments show that two nested spans are two calls. Layers may record the arguments of one call
 /// differently, so only spans that use the same attribute are compared.
 fn has_other_arguments(outer: &Span<'_>, inner: &Span<'_>) -> bool {
-    let keys = [outer, inner].map(vocabulary::key_of_arguments);
+    let keys = [vocabulary::key_of_arguments(outer), vocabulary::key_of_arguments(inner)];
     if keys[0].is_none() || keys[0] != keys[1] || vocabulary::is_mcp(outer) != vocabulary::is_mcp(inner) {
         return false;
     }
-    match [outer, inner].map(vocabulary::arguments) {
+    match [vocabulary::arguments(outer), vocabulary::arguments(inner)] {
         // Text that is not JSON is how some recorders print arguments.
         [Ok(Some(a)), Ok(Some(b))] => a != b && !a.is_string() && !b.is_string(),
         _ => false,
@@ -200,7 +200,7 @@ fn is_prefixed(whole: &str, name: &str, options: &Options) -> bool {
 fn read(span: &Span<'_>) -> Result<SpanCall, ImportError> {
     let given = vocabulary::given(span)?;
     let mut call = SpanCall {
-        name: vocabulary::tool_name(span)?.into_owned(),
+        name: vocabulary::tool_name(span)?.to_owned(),
         id: vocabulary::call_id(span)?.or(given.id),
         server: vocabulary::server(span)?,
         args: given.args,

@@ -4,18 +4,15 @@
 //! new. A recorder may cut or rewrite these earlier messages; then everything up to the last reply among them counts as known,
 //! except messages with a call that was not known before.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::mem;
 
-use serde_json::Value;
-use serde_json::value::RawValue;
-
+use super::super::ImportError;
 use super::super::message::{Call, Message, Part};
-use super::super::shape::Shape;
-use super::super::{ImportError, bedrock, wire};
-use super::attributes::{Attribute, Attributes};
-use super::{Span, documents, flattened, messages};
+use super::Span;
+use super::documents::Seen;
+use super::lists::Lists;
+use super::recorded::{self, Recorded};
 use crate::json;
 use crate::trace::{Role, StopReason};
 
@@ -35,28 +32,24 @@ pub(super) struct Conversation {
     known: BTreeSet<String>,
 }
 
-const VERCEL_PROMPT: &str = "ai.prompt.messages";
-
-/// Messages as a span has them.
-enum Recorded<'a> {
-    /// A list as JSON, and its key.
-    Json(Cow<'a, str>, &'static str),
-    /// Messages; `None` for a system prompt.
-    Read(Vec<Option<Message>>),
-}
-
 impl Conversation {
     /// Adds a reply and the messages before it, each from the first span that has them. The outermost span comes first.
-    pub(super) fn append(&mut self, spans: &[&Span<'_>], start: u64, end: u64) -> Result<(), ImportError> {
+    pub(super) fn append<'s>(
+        &mut self,
+        spans: &[&'s Span<'_>],
+        start: u64,
+        end: u64,
+        seen: &mut Seen<'s>,
+    ) -> Result<(), ImportError> {
         let (mut before, mut after) = (None, None);
         for span in spans {
             let at = |error: ImportError| error.at(span.label());
-            before = before.map_or_else(|| input(span).map_err(at), |known| Ok(Some(known)))?;
-            after = after.map_or_else(|| output(span).map_err(at), |known| Ok(Some(known)))?;
+            before = before.map_or_else(|| recorded::input(span, seen).map_err(at), |known| Ok(Some(known)))?;
+            after = after.map_or_else(|| recorded::output(span).map_err(at), |known| Ok(Some(known)))?;
         }
-        let label = spans.first().map(|span| span.label()).unwrap_or_default();
+        let at = |error: ImportError| error.at(spans.first().map(|span| span.label()).unwrap_or_default());
         match before {
-            Some(recorded) => self.append_new(recorded, start).map_err(|error| error.at(&label))?,
+            Some(recorded) => self.append_new(recorded, start, seen).map_err(at)?,
             None => self.gap = true,
         }
         (self.closing, self.stop, self.end) = (None, None, end);
@@ -67,7 +60,7 @@ impl Conversation {
                     replies.push(message);
                     false
                 };
-                each_backwards(recorded, Role::Assistant, all).map_err(|error| error.at(&label))?;
+                recorded.each_backwards(Role::Assistant, &mut Lists::default(), all).map_err(at)?;
                 replies.reverse();
                 // A list without any reply is one that was not recorded.
                 self.gap |= replies.is_empty();
@@ -83,11 +76,11 @@ impl Conversation {
     }
 
     /// Adds those of the messages before a reply that are new.
-    fn append_new(&mut self, recorded: Recorded<'_>, time: u64) -> Result<(), ImportError> {
+    fn append_new<'s>(&mut self, recorded: Recorded<'s>, time: u64, seen: &mut Seen<'s>) -> Result<(), ImportError> {
         let anchor = self.messages.iter().rev().map(|(_, message)| message).find(|message| is_reply(message));
         // From the last message to the first, and where the latest run of replies begins.
         let (mut late, mut run, mut found): (Vec<Message>, usize, bool) = (Vec::new(), 0, false);
-        each_backwards(recorded, Role::User, |message| {
+        recorded.each_backwards(Role::User, &mut seen.lists, |message| {
             if !(is_reply(&message) && late.last().is_some_and(is_reply)) {
                 run = late.len();
             }
@@ -196,176 +189,4 @@ fn names_of(call: &Call) -> impl Iterator<Item = String> {
     let id = call.id.as_ref().map(|id| format!("id {id}"));
     let args = call.args.as_ref().map_or_else(String::new, json::canonical);
     id.into_iter().chain([format!("call {} {args}", call.name)])
-}
-
-/// Hands over messages from the last to the first until `take` says to stop. System prompts are left out.
-fn each_backwards(
-    recorded: Recorded<'_>,
-    default: Role,
-    mut take: impl FnMut(Message) -> bool,
-) -> Result<(), ImportError> {
-    match recorded {
-        Recorded::Read(list) => {
-            list.into_iter().rev().flatten().any(take);
-        }
-        Recorded::Json(text, key) => {
-            let items: Vec<&RawValue> = wire::typed(&text).map_err(|error| {
-                error.at(key).hint("a recorder that cuts long values may have cut it: raise its limits")
-            })?;
-            for (place, item) in items.into_iter().enumerate().rev() {
-                let message = messages::checked(item.get(), Some(default));
-                let message = message.map_err(|error| error.at(format_args!("{key}[{place}]")))?;
-                if message.is_some_and(&mut take) {
-                    break;
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The messages before a reply.
-fn input<'a>(span: &Span<'a>) -> Result<Option<Recorded<'a>>, ImportError> {
-    let flat = ["llm.input_messages.", "gen_ai.prompt."];
-    if let Some(found) = side(span, Role::User, "gen_ai.input.messages", "gen_ai.prompt", flat)? {
-        return Ok(Some(found));
-    }
-    if let Some(found) = span.attributes.get(VERCEL_PROMPT)? {
-        return Ok(Some(Recorded::Json(found.document(), VERCEL_PROMPT)));
-    }
-    document(span, &["langfuse.observation.input", "langsmith.inputs", "mlflow.spanInputs"], Role::User)
-}
-
-/// Whether a span has the reply.
-pub(super) fn has_reply(span: &Span<'_>) -> Result<bool, ImportError> {
-    output(span).map(|reply| reply.is_some())
-}
-
-/// The reply.
-fn output<'a>(span: &Span<'a>) -> Result<Option<Recorded<'a>>, ImportError> {
-    let flat = ["llm.output_messages.", "gen_ai.completion."];
-    if let Some(found) = side(span, Role::Assistant, "gen_ai.output.messages", "gen_ai.completion", flat)? {
-        return Ok(Some(found));
-    }
-    if let Some(reply) = vercel_reply(span)? {
-        return Ok(Some(Recorded::Read(vec![Some(reply)])));
-    }
-    document(span, &["langfuse.observation.output", "langsmith.outputs", "mlflow.spanOutputs"], Role::Assistant)
-}
-
-/// The reply as the AI SDK of Vercel records it: its text and its calls.
-fn vercel_reply(span: &Span<'_>) -> Result<Option<Message>, ImportError> {
-    const CALLS: &str = "ai.response.toolCalls";
-    let said = span.attributes.first(&["ai.response.text", "ai.response.object"])?;
-    let calls = span.attributes.get(CALLS)?;
-    if said.is_none() && calls.is_none() {
-        return Ok(None);
-    }
-    let text = said.map(|(_, text)| text.document().into_owned()).filter(|text| !text.is_empty());
-    let mut reply =
-        Message::with_parts(Role::Assistant, text.map(|text| Part::Text(text.into())).into_iter().collect());
-    if let Some(calls) = calls {
-        let text = format!(r#"{{"tool_calls":{}}}"#, calls.document());
-        let read = messages::message(&text, Some(Role::Assistant)).map_err(|error| error.at(CALLS))?;
-        reply.parts.extend(read.into_iter().flat_map(|read| read.parts));
-    }
-    Ok(Some(reply))
-}
-
-/// The messages in the first of some attributes whose shape is open.
-fn document<'a>(span: &Span<'a>, keys: &[&str], role: Role) -> Result<Option<Recorded<'a>>, ImportError> {
-    let Some((key, found)) = span.attributes.first(keys)? else { return Ok(None) };
-    let read = documents::messages(&found.document(), role);
-    read.map(|list| Some(Recorded::Read(list))).map_err(|error| error.at(format_args!("attribute `{key}`")))
-}
-
-fn side<'a>(
-    span: &Span<'a>,
-    role: Role,
-    key: &'static str,
-    old: &'static str,
-    flat: [&str; 2],
-) -> Result<Option<Recorded<'a>>, ImportError> {
-    for attributes in std::iter::once(&span.attributes).chain(span.events.iter().map(|event| &event.attributes)) {
-        if let Some(found) = attributes.get(key)? {
-            return Ok(Some(Recorded::Json(found.document(), key)));
-        }
-        if let Some(found) = attributes.get(old)? {
-            let text = found.document();
-            // Some recorders write plain text under this older key.
-            if text.trim_start().starts_with('[') {
-                return Ok(Some(Recorded::Json(text, old)));
-            }
-            let message = Message::with_parts(role, vec![Part::Text(text.into_owned().into())]);
-            return Ok(Some(Recorded::Read(vec![Some(message)])));
-        }
-    }
-    for prefix in flat {
-        if let Some(list) = flattened::messages(&span.attributes, prefix, role)? {
-            return Ok(Some(Recorded::Read(list)));
-        }
-    }
-    from_events(span, role)
-}
-
-/// The messages that a span has in events, one in each.
-fn from_events<'a>(span: &Span<'a>, side: Role) -> Result<Option<Recorded<'a>>, ImportError> {
-    let mut list = Vec::new();
-    for event in &span.events {
-        let role = match &*event.name {
-            "gen_ai.system.message" => None,
-            "gen_ai.user.message" => Some(Role::User),
-            "gen_ai.assistant.message" | "gen_ai.choice" => Some(Role::Assistant),
-            "gen_ai.tool.message" => Some(Role::Tool),
-            _ => continue,
-        };
-        if (event.name == "gen_ai.choice") == (side == Role::Assistant) {
-            let read = match strands(&event.attributes)?.zip(role) {
-                Some((blocks, role)) => {
-                    let speaker = if role == Role::Assistant { "assistant" } else { "user" };
-                    let text = format!(r#"{{"role":"{speaker}","content":{blocks}}}"#);
-                    bedrock::message(&text).map(|message| Some(Message { role, ..message }))
-                }
-                None => messages::message(&event_as_message(&event.attributes)?, role),
-            };
-            list.push(read.map_err(|error| error.at(&event.name))?);
-        }
-    }
-    Ok((!list.is_empty()).then_some(Recorded::Read(list)))
-}
-
-/// The blocks of an event of Strands, which have no type: the key of a block is its type.
-fn strands<'a>(attributes: &Attributes<'a>) -> Result<Option<Cow<'a, str>>, ImportError> {
-    let Some((_, found)) = attributes.first(&["content", "message"])? else { return Ok(None) };
-    let text = found.document();
-    let is_typed = |block: &Shape<'_>| !matches!(block, Shape::Object(_)) || block.get("type").is_some();
-    let blocks = if text.starts_with("[{") { Shape::of(&text) } else { None };
-    let is_strands = blocks.is_some_and(|blocks| !blocks.elements().iter().any(is_typed));
-    Ok(is_strands.then_some(text))
-}
-
-/// An event as the JSON of a message. What is structured in a message may be JSON text in an event.
-fn event_as_message(attributes: &Attributes<'_>) -> Result<String, ImportError> {
-    let mut out = String::from("{");
-    let fields = [
-        ("content", "content"),
-        ("id", "tool_call_id"),
-        ("finish_reason", "finish_reason"),
-        ("tool_calls", "tool_calls"),
-        ("message", "message"),
-    ];
-    for (key, field) in fields {
-        let Some(found) = attributes.get(key)? else { continue };
-        let holds_json = matches!(key, "tool_calls" | "message") || matches!(found, Attribute::Json(_));
-        let document = found.document();
-        out.push_str(if out.len() > 1 { "," } else { "" });
-        out.push_str(&format!("\"{field}\":"));
-        if holds_json {
-            out.push_str(&document);
-        } else {
-            json::write_canonical(&Value::String(document.into_owned()), &mut out);
-        }
-    }
-    out.push('}');
-    Ok(out)
 }

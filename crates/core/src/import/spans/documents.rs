@@ -1,5 +1,8 @@
 //! Messages in a document whose shape its recorder leaves open: what a function that calls a model got and returned.
 
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::super::message::{Message, Part, Place};
@@ -7,92 +10,244 @@ use super::super::shape::Shape;
 use super::super::unread_calls::UnreadCalls;
 use super::super::wire::{self, Text};
 use super::super::{ImportError, gemini, langchain, openai_responses};
+use super::attributes::Attribute;
+use super::lists::Lists;
 use super::messages;
-use crate::trace::Role;
+use crate::json;
+use crate::trace::{LazyText, Role};
 
 /// How deep messages are searched: `{"generations": [[{"message": ..` and some more.
 const DEPTH: usize = 8;
 
-/// The messages of a document; `None` for a system prompt. A document without any is one text.
-pub(super) fn messages(text: &str, role: Role) -> Result<Vec<Option<Message>>, ImportError> {
-    let mut out = Vec::new();
+/// More bytes than a JSON string takes that says `null`, with four escapes of six bytes.
+const LONGEST_NULL: usize = 32;
+
+/// What a document has.
+pub(super) enum Found<'s> {
+    /// A message; `None` for a system prompt.
+    Read(Option<Message>),
+    /// What an earlier document has too.
+    Repeated(Item<'s>),
+}
+
+/// An element of a list, and how deep messages are searched in it. Those of different lengths need no comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Item<'s> {
+    depth: usize,
+    length: usize,
+    text: &'s str,
+}
+
+/// Elements of the documents of a trace that were read without an error, and its lists. Every reply comes with the messages
+/// before it, so most elements are there again, and then their messages are rarely needed.
+#[derive(Default)]
+pub(super) struct Seen<'s> {
+    elements: BTreeSet<Item<'s>>,
+    pub(super) lists: Lists<'s>,
+}
+
+impl Item<'_> {
+    /// Its messages.
+    pub(super) fn read(self, role: Role) -> Result<Vec<Option<Message>>, ImportError> {
+        let mut walk = Walk { role, seen: None, out: Vec::new() };
+        walk.value(self.text, self.depth)?;
+        Ok(walk
+            .out
+            .into_iter()
+            .filter_map(|found| if let Found::Read(read) = found { Some(read) } else { None })
+            .collect())
+    }
+}
+
+/// The messages of a document. A document without any is one text.
+pub(super) fn messages<'s>(
+    document: &'s Attribute<'_>,
+    role: Role,
+    seen: &mut Seen<'s>,
+) -> Result<Vec<Found<'s>>, ImportError> {
+    if document.escaped_list().is_some()
+        && let Ok(items) = seen.lists.read(document)
+    {
+        let mut walk = Walk { role, seen: Some(&mut seen.elements), out: Vec::new() };
+        return walk.elements(items, DEPTH - 1).map(|()| walk.out);
+    }
+    let text = document.document();
+    let mut walk = Walk { role, seen: Some(&mut seen.elements), out: Vec::new() };
     let is_json = text.trim_start().starts_with(['[', '{', '"']);
-    match is_json.then(|| wire::check(text)) {
-        Some(Ok(())) => walk(text, role, DEPTH, &mut out)?,
+    match is_json.then(|| if document.is_checked() { Ok(()) } else { wire::check(text) }) {
+        Some(Ok(())) => walk.value(text, DEPTH)?,
         // A recorder that cuts long values may have cut calls.
         Some(Err(error)) if UnreadCalls::is_hinted(text) => {
             return Err(error.hint("a recorder that cuts long values may have cut it: raise its limits"));
         }
-        _ => out.push(Some(said(text, role))),
+        _ => walk.said(text),
     }
-    Ok(out)
+    Ok(walk.out)
 }
 
-fn said(text: &str, role: Role) -> Message {
-    Message::with_parts(role, vec![Part::Text(text.into())])
+/// The keys of an object that show what it is.
+#[derive(Deserialize)]
+struct Keys<'s> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<&'s RawValue>,
+    role: Option<&'s RawValue>,
+    content: Option<&'s RawValue>,
+    parts: Option<&'s RawValue>,
+    tool_calls: Option<&'s RawValue>,
+    function_call: Option<&'s RawValue>,
+    lc: Option<&'s RawValue>,
+    data: Option<&'s RawValue>,
+    kwargs: Option<&'s RawValue>,
+    message: Option<&'s RawValue>,
+    messages: Option<&'s RawValue>,
+    choices: Option<&'s RawValue>,
+    generations: Option<&'s RawValue>,
+    output: Option<&'s RawValue>,
+    contents: Option<&'s RawValue>,
+    candidates: Option<&'s RawValue>,
+    text: Option<&'s RawValue>,
+    object: Option<&'s RawValue>,
+    #[serde(rename = "toolCallId")]
+    tool_call_id: Option<&'s RawValue>,
+    #[serde(rename = "toolName")]
+    tool_name: Option<&'s RawValue>,
 }
 
-fn walk(text: &str, role: Role, depth: usize, out: &mut Vec<Option<Message>>) -> Result<(), ImportError> {
-    let Some(below) = depth.checked_sub(1) else {
-        return Err(ImportError::new(format!("messages are nested more than {DEPTH} levels deep")));
-    };
-    let shape = Shape::part(text).unwrap_or(Shape::Other);
-    if let Shape::List(items) = &shape {
-        for (at, item) in items.iter().enumerate() {
-            walk(item.get(), role, below, out).map_err(|error| error.at(format_args!("[{at}]")))?;
-        }
-        return Ok(());
+/// The search for messages.
+struct Walk<'s, 'k> {
+    role: Role,
+    /// `None` where repeated elements are read again.
+    seen: Option<&'k mut BTreeSet<Item<'s>>>,
+    out: Vec<Found<'s>>,
+}
+
+impl<'s> Walk<'s, '_> {
+    fn push(&mut self, message: Option<Message>) {
+        self.out.push(Found::Read(message));
     }
-    if !matches!(shape, Shape::Object(_)) {
-        let text = serde_json::from_str::<Text<'_>>(text).map_or_else(|_| text.to_owned(), Text::into_owned);
-        out.extend((text != "null" && !text.is_empty()).then(|| Some(said(&text, role))));
-        return Ok(());
+
+    fn said(&mut self, text: impl Into<LazyText>) {
+        self.push(Some(Message::with_parts(self.role, vec![Part::Text(text.into())])));
     }
-    // Calls of the AI SDK without their message.
-    if shape.has(&["toolCallId", "toolName"]) {
-        out.push(messages::checked(&format!(r#"{{"tool_calls":[{text}]}}"#), Some(role))?);
-        return Ok(());
-    }
-    // The reply of a model in the Agent Development Kit.
-    let content = shape.get("content").filter(|raw| raw.get().starts_with('{'));
-    if let Some(content) = content.filter(|raw| Shape::part(raw.get()).is_some_and(|inner| inner.has(&["parts"]))) {
-        out.push(gemini::message(content.get(), Place::Key("content"))?);
-        return Ok(());
-    }
-    // What a model returned in `LangChain`.
-    let kind = shape.text("type");
-    let is_result = kind.as_deref().is_some_and(|kind| kind == "LLMResult" || kind.contains("Generation"));
-    let is_message = !is_result
-        && ["role", "type", "lc", "tool_calls", "function_call", "parts"].iter().any(|key| shape.has(&[key]));
-    let list = |key: &&str| shape.get(key).filter(|raw| raw.get().starts_with(['[', '{']));
-    if !is_message || shape.text("object").is_some() {
-        for key in ["messages", "choices", "generations", "message", "output"] {
-            if let Some(raw) = list(&key) {
-                return walk(raw.get(), role, below, out).map_err(|error| error.at(key));
+
+    /// Adds the messages of a value.
+    fn value(&mut self, text: &'s str, depth: usize) -> Result<(), ImportError> {
+        let Some(below) = depth.checked_sub(1) else {
+            return Err(ImportError::new(format!("messages are nested more than {DEPTH} levels deep")));
+        };
+        match text.trim_start().as_bytes().first() {
+            Some(b'[') => self.elements(wire::piece(text)?, below),
+            Some(b'{') => self.object(text, below),
+            _ => {
+                match json::try_checked::<Text<'s>>(text) {
+                    Some(said) if said.is_empty() || (text.len() < LONGEST_NULL && &*said == "null") => {}
+                    Some(said) => self.said(said.lazy()),
+                    None if text == "null" => {}
+                    None => self.said(text),
+                }
+                Ok(())
             }
         }
-        for key in ["contents", "candidates"] {
-            if let Some(raw) = list(&key) {
-                return gemini_contents(raw, key, out);
-            }
+    }
+
+    /// Adds the messages of the elements of a list.
+    fn elements(&mut self, items: Vec<&'s RawValue>, depth: usize) -> Result<(), ImportError> {
+        for (at, item) in items.into_iter().enumerate() {
+            self.element(item.get(), depth).map_err(|error| error.at(format_args!("[{at}]")))?;
         }
-        if let Some(text) = shape.text("text").filter(|_| is_result) {
-            out.push(Some(said(&text, role)));
+        Ok(())
+    }
+
+    /// Adds the messages of an element of a list, unless they are known.
+    fn element(&mut self, text: &'s str, depth: usize) -> Result<(), ImportError> {
+        let item = Item { depth, length: text.len(), text };
+        if self.seen.as_ref().is_some_and(|seen| seen.contains(&item)) {
+            self.out.push(Found::Repeated(item));
             return Ok(());
         }
-        if !is_message && !shape.has(&["content"]) {
+        self.value(text, depth)?;
+        // Lists of messages grow, so they are not repeated.
+        if let Some(seen) = self.seen.as_mut().filter(|_| !text.starts_with('[')) {
+            seen.insert(item);
+        }
+        Ok(())
+    }
+
+    fn object(&mut self, text: &'s str, below: usize) -> Result<(), ImportError> {
+        let role = self.role;
+        let keys: Keys<'s> = wire::piece(text)?;
+        // Calls of the AI SDK without their message.
+        if keys.tool_call_id.is_some() && keys.tool_name.is_some() {
+            let read = messages::checked(&format!(r#"{{"tool_calls":[{text}]}}"#), Some(role))?;
+            self.push(read);
+            return Ok(());
+        }
+        // The reply of a model in the Agent Development Kit.
+        let content = keys.content.filter(|raw| raw.get().starts_with('{'));
+        if let Some(content) = content.filter(|raw| Shape::part(raw.get()).is_some_and(|inner| inner.has(&["parts"]))) {
+            self.push(gemini::message(content.get(), Place::Key("content"))?);
+            return Ok(());
+        }
+        // What a model returned in `LangChain`.
+        let word = |raw: Option<&'s RawValue>| json::try_checked::<Text<'s>>(raw?.get());
+        let kind = word(keys.kind);
+        let is_result = kind.as_deref().is_some_and(|kind| kind == "LLMResult" || kind.contains("Generation"));
+        let own = [keys.role, keys.kind, keys.lc, keys.tool_calls, keys.function_call, keys.parts];
+        let is_message = !is_result && own.iter().any(Option::is_some);
+        if !is_message || word(keys.object).is_some() {
+            let is_list = |raw: &&RawValue| raw.get().starts_with(['[', '{']);
+            let lists = [
+                ("messages", keys.messages),
+                ("choices", keys.choices),
+                ("generations", keys.generations),
+                ("message", keys.message),
+                ("output", keys.output),
+            ];
+            if let Some((key, raw)) = lists.into_iter().find_map(|(key, raw)| Some((key, raw.filter(is_list)?))) {
+                return self.value(raw.get(), below).map_err(|error| error.at(key));
+            }
+            let contents = [("contents", keys.contents), ("candidates", keys.candidates)];
+            if let Some((key, raw)) = contents.into_iter().find_map(|(key, raw)| Some((key, raw.filter(is_list)?))) {
+                return self.gemini_contents(raw, key);
+            }
+            if let Some(text) = word(keys.text).filter(|_| is_result) {
+                self.said(text.lazy());
+                return Ok(());
+            }
+            if !is_message && keys.content.is_none() {
+                refuse_calls(text)?;
+                self.said(text);
+                return Ok(());
+            }
+        }
+        let known = [
+            keys.role,
+            keys.content,
+            keys.parts,
+            keys.tool_calls,
+            keys.function_call,
+            keys.lc,
+            keys.data,
+            keys.kwargs,
+            keys.message,
+        ];
+        let is_known = |kind: &str| openai_responses::is_item_type(kind) || langchain::is_message_type(kind);
+        if known.iter().all(Option::is_none) && !kind.as_deref().is_some_and(is_known) {
             refuse_calls(text)?;
-            out.push(Some(said(text, role)));
-            return Ok(());
         }
+        self.push(messages::checked(text, Some(role))?);
+        Ok(())
     }
-    let keys = ["role", "content", "parts", "tool_calls", "function_call", "lc", "data", "kwargs", "message"];
-    let is_known = |kind: &str| openai_responses::is_item_type(kind) || langchain::is_message_type(kind);
-    if !keys.iter().any(|key| shape.has(&[key])) && !kind.as_deref().is_some_and(is_known) {
-        refuse_calls(text)?;
+
+    /// Adds contents of the Gemini API, which are inside of candidates in a reply.
+    fn gemini_contents(&mut self, list: &RawValue, key: &str) -> Result<(), ImportError> {
+        let items: Vec<&RawValue> = wire::part(list).map_err(|error| error.at(key))?;
+        for (at, item) in items.into_iter().enumerate() {
+            let inner = Shape::part(item.get()).filter(|_| key == "candidates").and_then(|shape| shape.get("content"));
+            self.push(gemini::message(inner.unwrap_or(item).get(), Place::Element(key, at))?);
+        }
+        Ok(())
     }
-    out.push(messages::checked(text, Some(role))?);
-    Ok(())
 }
 
 /// Refuses a value of an unknown shape that could hold calls.
@@ -102,14 +257,4 @@ fn refuse_calls(text: &str) -> Result<(), ImportError> {
     }
     Err(ImportError::new("it could hold calls, and its shape is not known")
         .hint("messages are a list, or under `messages`, `choices`, `generations` or `output`"))
-}
-
-/// Contents of the Gemini API, which are inside of candidates in a reply.
-fn gemini_contents(list: &RawValue, key: &str, out: &mut Vec<Option<Message>>) -> Result<(), ImportError> {
-    let items: Vec<&RawValue> = wire::part(list).map_err(|error| error.at(key))?;
-    for (at, item) in items.into_iter().enumerate() {
-        let inner = Shape::part(item.get()).filter(|_| key == "candidates").and_then(|shape| shape.get("content"));
-        out.push(gemini::message(inner.unwrap_or(item).get(), Place::Element(key, at))?);
-    }
-    Ok(())
 }

@@ -13,32 +13,51 @@ use crate::trace::{LazyText, Role};
 const FILLERS: [&str; 4] = ["message", "tool_call", "function", "message_content"];
 
 #[derive(Default)]
-struct Flat {
-    role: Option<String>,
-    content: Option<String>,
-    tool_call_id: Option<String>,
-    finish: Option<String>,
-    texts: BTreeMap<u32, String>,
-    parts: BTreeMap<u32, Piece>,
-    calls: BTreeMap<u32, Piece>,
+struct Flat<'s> {
+    role: Option<&'s str>,
+    content: Option<&'s str>,
+    tool_call_id: Option<&'s str>,
+    finish: Option<&'s str>,
+    texts: BTreeMap<u32, &'s str>,
+    parts: BTreeMap<u32, Piece<'s>>,
+    calls: BTreeMap<u32, Piece<'s>>,
 }
 
 #[derive(Default)]
-struct Piece {
-    kind: Option<String>,
-    text: Option<String>,
-    id: Option<String>,
-    name: Option<String>,
-    arguments: Option<String>,
+struct Piece<'s> {
+    kind: Option<&'s str>,
+    text: Option<&'s str>,
+    id: Option<&'s str>,
+    name: Option<&'s str>,
+    arguments: Option<&'s str>,
+}
+
+/// A message that can be read.
+pub(super) struct Flattened<'s>(Inner<'s>);
+
+enum Inner<'s> {
+    Read(Option<Message>),
+    /// One without anything that could be wrong. Most are history, and not needed.
+    Sound(Flat<'s>),
+}
+
+impl Flattened<'_> {
+    /// The message; `None` for a system prompt.
+    pub(super) fn read(self, default: Role) -> Result<Option<Message>, ImportError> {
+        match self.0 {
+            Inner::Read(message) => Ok(message),
+            Inner::Sound(flat) => build(flat, default),
+        }
+    }
 }
 
 /// The messages below a prefix; none when there is no such attribute.
-pub(super) fn messages(
-    attributes: &Attributes<'_>,
-    prefix: &str,
+pub(super) fn messages<'s>(
+    attributes: &'s Attributes<'_>,
+    prefix: &'static str,
     default: Role,
-) -> Result<Option<Vec<Option<Message>>>, ImportError> {
-    let mut flat: BTreeMap<u32, Flat> = BTreeMap::new();
+) -> Result<Option<Vec<Flattened<'s>>>, ImportError> {
+    let mut flat: BTreeMap<u32, Flat<'s>> = BTreeMap::new();
     for (rest, found) in attributes.below(prefix) {
         let Some(text) = found.map_err(|error| error.at(format_args!("{prefix}{rest}")))?.map(Attribute::document)
         else {
@@ -47,19 +66,33 @@ pub(super) fn messages(
         let mut words = rest.split('.').filter(|word| !FILLERS.contains(word));
         let Some(place) = words.next().and_then(|word| word.parse().ok()) else { continue };
         let message = flat.entry(place).or_default();
-        let words: Vec<&str> = words.collect();
-        put(message, &words, text.into_owned());
+        // No field has four words, so more of them make no difference.
+        let mut path = [""; 4];
+        let count = path.iter_mut().zip(words).map(|(place, word)| *place = word).count();
+        put(message, &path[..count], text);
     }
     if flat.is_empty() {
         return Ok(None);
     }
-    let built = flat
-        .into_iter()
-        .map(|(place, flat)| build(flat, default).map_err(|error| error.at(format_args!("{prefix}{place}"))));
+    let built = flat.into_iter().map(|(place, flat)| {
+        if flat.is_sound() {
+            return Ok(Flattened(Inner::Sound(flat)));
+        }
+        let read = build(flat, default).map_err(|error| error.at(format_args!("{prefix}{place}")))?;
+        Ok(Flattened(Inner::Read(read)))
+    });
     built.collect::<Result<Vec<_>, _>>().map(Some)
 }
 
-fn put(message: &mut Flat, words: &[&str], text: String) {
+impl Flat<'_> {
+    /// Whether it has neither calls nor a role that is not known.
+    fn is_sound(&self) -> bool {
+        let is_text = |piece: &Piece<'_>| piece.kind.is_none_or(|kind| kind == "text") && piece.text.is_some();
+        self.role.is_none_or(|word| role(word).is_ok()) && self.calls.is_empty() && self.parts.values().all(is_text)
+    }
+}
+
+fn put<'s>(message: &mut Flat<'s>, words: &[&str], text: &'s str) {
     let number = |word: &str| word.parse::<u32>().ok();
     match words {
         ["role"] => message.role = Some(text),
@@ -91,24 +124,22 @@ fn put(message: &mut Flat, words: &[&str], text: String) {
 }
 
 /// The message; `None` for a system prompt.
-fn build(flat: Flat, default: Role) -> Result<Option<Message>, ImportError> {
-    let role = flat.role.as_deref().map_or(Ok(Some(default)), role)?;
+fn build(flat: Flat<'_>, default: Role) -> Result<Option<Message>, ImportError> {
+    let role = flat.role.map_or(Ok(Some(default)), role)?;
     let mut out = Message::new(role.unwrap_or(Role::User));
-    out.stop = flat.finish.as_deref().and_then(stop_reason);
-    let calls = flat
-        .content
-        .as_deref()
-        .and_then(|text| calls_in_text(text, role, flat.tool_call_id.is_some(), flat.finish.as_deref()));
+    out.stop = flat.finish.and_then(stop_reason);
+    let calls =
+        flat.content.and_then(|text| calls_in_text(&text.into(), role, flat.tool_call_id.is_some(), flat.finish));
     if let Some(calls) = calls {
         return Ok(Some(Message { role: Role::Assistant, parts: calls, ..out }));
     }
     // Some recorders write the text of the parts a second time as the content.
-    let parts = LazyText::joined(flat.parts.values().filter_map(|piece| piece.text.as_deref().map(LazyText::from)));
-    let content = flat.content.filter(|text| !text.is_empty() && Some(&**text) != parts.as_deref());
+    let parts = LazyText::joined(flat.parts.values().filter_map(|piece| piece.text.map(LazyText::from)));
+    let content = flat.content.filter(|text| !text.is_empty() && Some(*text) != parts.as_deref());
     out.parts.extend(content.into_iter().chain(flat.texts.into_values()).map(|text| Part::Text(text.into())));
     let is_listed = !flat.calls.is_empty();
     for (place, piece) in flat.parts {
-        let kind = piece.kind.as_deref().unwrap_or("text");
+        let kind = piece.kind.unwrap_or("text");
         let is_call = ["tool", "call", "function"].iter().any(|word| kind.contains(word));
         match piece {
             Piece { text: Some(text), .. } if kind == "text" => out.parts.push(Part::Text(text.into())),
@@ -122,21 +153,21 @@ fn build(flat: Flat, default: Role) -> Result<Option<Message>, ImportError> {
         let call = piece.call().map_err(|error| error.at(format_args!("tool_calls.{place}")))?;
         out.parts.push(Part::Call(call));
     }
-    if flat.role.as_deref() == Some("tool-response") {
+    if flat.role == Some("tool-response") {
         // It has the answers of all calls of a reply as one text; the spans of the calls have each.
         out.parts.clear();
     } else if role == Some(Role::Tool) {
         let result = results::of_text(out.text().unwrap_or_default(), None);
         out.parts.retain(|part| !matches!(part, Part::Text(_)));
-        out.parts.push(Part::Answer(Answer { id: flat.tool_call_id, result, ..Answer::default() }));
+        out.parts.push(Part::Answer(Answer { id: flat.tool_call_id.map(str::to_owned), result, ..Answer::default() }));
     }
     Ok(role.map(|_| out))
 }
 
-impl Piece {
+impl Piece<'_> {
     fn call(self) -> Result<Call, ImportError> {
         let name = self.name.ok_or_else(|| ImportError::new("it is a call without a name"))?;
-        let args = self.arguments.map(|text| wire::arguments_in_text(&text));
-        Ok(Call { id: self.id, name, args, ..Call::default() })
+        let args = self.arguments.map(wire::arguments_in_text);
+        Ok(Call { id: self.id.map(str::to_owned), name: name.to_owned(), args, ..Call::default() })
     }
 }

@@ -34,6 +34,14 @@ pub(in super::super) fn id(text: &str) -> Option<Cow<'_, str>> {
     Some(text.into())
 }
 
+/// The same, without a copy where it is written so.
+pub(in super::super) fn own_id(text: Cow<'_, str>) -> Option<Cow<'_, str>> {
+    match text {
+        Cow::Borrowed(text) => id(text),
+        Cow::Owned(text) => id(&text).map(|id| Cow::Owned(id.into_owned())),
+    }
+}
+
 /// The status of a span, from the best to the worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(in super::super) enum Status {
@@ -166,14 +174,22 @@ fn nanoseconds(number: &Number) -> Option<u64> {
 
 /// Nanoseconds since 1970 of a date such as `2026-01-02T03:04:05.678Z`. Without a zone it is UTC.
 fn date(text: &str) -> Option<u64> {
-    let (day, rest) = text.split_once(['T', ' '])?;
-    let mut parts = day.splitn(3, '-').map(|part| part.parse::<i64>().ok());
-    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+    let (numbers, rest) = match usual(text) {
+        Some(usual) => usual,
+        None => {
+            let (day, rest) = text.split_once(['T', ' '])?;
+            let mut parts = day.splitn(3, '-').map(|part| part.parse::<i64>().ok());
+            let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+            let clock = rest.find(['Z', 'z', '+', '-', '.']).unwrap_or(rest.len());
+            let (clock, rest) = rest.split_at_checked(clock)?;
+            let mut parts = clock.splitn(3, ':').map(|part| part.parse::<i64>().ok());
+            ([year, month, day, parts.next()??, parts.next()??, parts.next().unwrap_or(Some(0))?], rest)
+        }
+    };
+    let [year, month, day, hour, minute, second] = numbers;
     let zone = rest.find(['Z', 'z', '+', '-']).unwrap_or(rest.len());
-    let (clock, zone) = rest.split_at_checked(zone)?;
-    let (clock, fraction) = clock.split_once('.').unwrap_or((clock, ""));
-    let mut parts = clock.splitn(3, ':').map(|part| part.parse::<i64>().ok());
-    let (hour, minute, second) = (parts.next()??, parts.next()??, parts.next().unwrap_or(Some(0))?);
+    let (fraction, zone) = rest.split_at_checked(zone)?;
+    let fraction = fraction.strip_prefix('.').unwrap_or(fraction);
     let in_range = (1970..=2500).contains(&year)
         && (1..=12).contains(&month)
         && (1..=31).contains(&day)
@@ -199,6 +215,25 @@ fn date(text: &str) -> Option<u64> {
     let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 1 - 719_468;
     let seconds = u64::try_from(days * 86_400 + hour * 3600 + minute * 60 + second - offset).ok()?;
     seconds.checked_mul(1_000_000_000)?.checked_add(nanos_of(fraction)?)
+}
+
+/// The numbers of a date in which all have their usual length, and what follows.
+fn usual(text: &str) -> Option<([i64; 6], &str)> {
+    let (date, rest) = text.split_at_checked(19)?;
+    if !(rest.is_empty() || rest.starts_with(['.', 'Z', '+', '-'])) {
+        return None;
+    }
+    let mut numbers = [0; 6];
+    let mut at = 0;
+    for (byte, form) in date.bytes().zip(*b"0000-00-00T00:00:00") {
+        match form {
+            b'0' if byte.is_ascii_digit() => numbers[at] = numbers[at] * 10 + i64::from(byte - b'0'),
+            b'T' if byte == b' ' || byte == b'T' => at += 1,
+            _ if form == byte && form != b'0' => at += 1,
+            _ => return None,
+        }
+    }
+    Some((numbers, rest))
 }
 
 /// Nanoseconds of the digits behind the point of a number of seconds.

@@ -25,7 +25,7 @@ const MERGED: &str = "(merged tools)";
 
 pub(super) fn kind(span: &Span<'_>) -> Result<Kind, ImportError> {
     let kind = known_kind(span)?;
-    if kind == Kind::Tool && span.attributes.text(&[TOOL_NAME])?.as_deref() == Some(MERGED) {
+    if kind == Kind::Tool && span.attributes.text(&[TOOL_NAME])? == Some(MERGED) {
         return Ok(Kind::Other);
     }
     // A call in unknown words must not be left out.
@@ -44,11 +44,11 @@ pub(super) fn kind(span: &Span<'_>) -> Result<Kind, ImportError> {
 
 fn known_kind(span: &Span<'_>) -> Result<Kind, ImportError> {
     let word = |key: &str| span.attributes.text(&[key]);
-    if word("mcp.method.name")?.as_deref() == Some("tools/call") {
+    if word("mcp.method.name")? == Some("tools/call") {
         return Ok(Kind::Tool);
     }
     if let Some(operation) = word(OPERATION)? {
-        return Ok(match &*operation {
+        return Ok(match operation {
             "chat" | "generate_content" | "text_completion" | "call_llm" => Kind::Model,
             "execute_tool" => Kind::Tool,
             "invoke_agent" | "invoke_workflow" => Kind::Agent,

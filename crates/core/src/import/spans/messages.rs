@@ -147,7 +147,8 @@ impl SpanMessage<'_> {
         let call_id = self.tool_call_id.map(Text::into_owned);
         if let Some(calls) = self
             .content
-            .and_then(|raw| wire::part::<Text<'_>>(raw).ok())
+            .filter(|_| may_be_calls(role, call_id.is_some(), self.finish_reason.as_deref()))
+            .and_then(|raw| json::try_checked::<Text<'_>>(raw.get()))
             .and_then(|text| calls_in_text(&text, role, call_id.is_some(), self.finish_reason.as_deref()))
         {
             return Ok(Some(Message { role: Role::Assistant, parts: calls, ..out }));
@@ -182,14 +183,25 @@ impl SpanMessage<'_> {
     }
 }
 
-/// The calls that Koog writes as the text of a message: of a reply that ended with calls, or under the role of a tool.
-pub(super) fn calls_in_text(text: &str, role: Option<Role>, has_id: bool, finish: Option<&str>) -> Option<Vec<Part>> {
-    let may_be = match role? {
-        Role::Assistant => finish == Some("tool_calls"),
-        Role::Tool => !has_id,
-        Role::User => false,
-    };
-    if !may_be || !text.starts_with("[{") || wire::check(text).is_err() {
+/// Whether the text of a message may be calls, as Koog writes them: of a reply that ended with calls, or under the role of a tool.
+fn may_be_calls(role: Option<Role>, has_id: bool, finish: Option<&str>) -> bool {
+    match role {
+        Some(Role::Assistant) => finish == Some("tool_calls"),
+        Some(Role::Tool) => !has_id,
+        Some(Role::User) | None => false,
+    }
+}
+
+/// The calls that are the text of a message.
+pub(super) fn calls_in_text(
+    text: &Text<'_>,
+    role: Option<Role>,
+    has_id: bool,
+    finish: Option<&str>,
+) -> Option<Vec<Part>> {
+    // Most texts are something else, and need not be decoded: only a text that begins with an escape may hide a list.
+    let is_list = || text.written().starts_with(['[', '\\']) && text.starts_with("[{");
+    if !may_be_calls(role, has_id, finish) || !is_list() || wire::check(text).is_err() {
         return None;
     }
     let calls: Vec<SpanPart<'_>> = wire::typed(text).ok()?;

@@ -11,8 +11,10 @@ use super::super::ImportError;
 use super::super::message::{Spent, stop_reason};
 use super::Span;
 use super::calls::Calls;
-use super::conversation::{self, Conversation};
+use super::conversation::Conversation;
+use super::documents::Seen;
 use super::kinds::Kind;
+use super::recorded;
 use super::tree::Tree;
 use super::vocabulary;
 use crate::trace::{StopReason, Tokens};
@@ -40,6 +42,7 @@ pub(super) struct Replies {
 
 impl Replies {
     pub(super) fn of(tree: &Tree<'_>, calls: &Calls) -> Result<Self, ImportError> {
+        let mut seen = Seen::default();
         let replies = replies(tree, calls)?;
         let mut spent = Spent::Nothing;
         let mut groups: BTreeMap<Scope, Vec<&Reply>> = BTreeMap::new();
@@ -55,7 +58,7 @@ impl Replies {
         let (mut model, mut last) = (None, None);
         for scope in &main_scopes {
             for reply in groups.remove(scope).into_iter().flatten() {
-                append(&mut main, tree, reply)?;
+                append(&mut main, tree, reply, &mut seen)?;
                 model = first(tree, reply, vocabulary::model)?.or(model);
                 last = Some(reply);
             }
@@ -63,7 +66,7 @@ impl Replies {
         for (scope, replies) in groups {
             let mut other = Conversation::default();
             for reply in replies {
-                append(&mut other, tree, reply)?;
+                append(&mut other, tree, reply, &mut seen)?;
             }
             others.push((scope, other));
         }
@@ -117,7 +120,7 @@ fn cost(tree: &Tree<'_>, reply: &Reply) -> Result<(Option<Tokens>, bool), Import
         sum = sum.plus(Spent::Known(found));
     }
     let has_no_reply = |span: &Span<'_>| -> Result<bool, ImportError> {
-        Ok(span.has_failed() && !conversation::has_reply(span).map_err(|error| error.at(span.label()))?)
+        Ok(span.has_failed() && !recorded::has_reply(span).map_err(|error| error.at(span.label()))?)
     };
     let sum = sum.tokens();
     let outer = reply.spans.first().filter(|_| sum.is_none()).map(|&at| has_no_reply(&tree.spans[at]));
@@ -148,10 +151,15 @@ fn main_scopes(tree: &Tree<'_>, groups: &BTreeMap<Scope, Vec<&Reply>>) -> Vec<Sc
     out
 }
 
-fn append(conversation: &mut Conversation, tree: &Tree<'_>, reply: &Reply) -> Result<(), ImportError> {
-    let spans: Vec<&Span<'_>> = reply.spans.iter().map(|&at| &tree.spans[at]).collect();
+fn append<'s>(
+    conversation: &mut Conversation,
+    tree: &'s Tree<'_>,
+    reply: &Reply,
+    seen: &mut Seen<'s>,
+) -> Result<(), ImportError> {
+    let spans: Vec<&'s Span<'_>> = reply.spans.iter().map(|&at| &tree.spans[at]).collect();
     let (start, end) = spans.first().map_or((0, 0), |span| span.times());
-    conversation.append(&spans, start, end)
+    conversation.append(&spans, start, end, seen)
 }
 
 /// The first value that a span of a reply has.

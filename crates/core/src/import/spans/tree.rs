@@ -1,7 +1,6 @@
 //! Spans in the order of their start, and the ancestors of each. Files have spans in the order of their end, parents may be
 //! missing, and spans may form a cycle.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::super::ImportError;
@@ -110,7 +109,7 @@ fn is_same(known: &Span<'_>, again: &Span<'_>) -> Result<bool, ImportError> {
     let ids = [vocabulary::call_id(known)?, vocabulary::call_id(again)?];
     let given = [vocabulary::arguments(known)?, vocabulary::arguments(again)?];
     let given = given.map(|args| args.map(|args| json::canonical(&args)));
-    Ok(![names.map(|name| name.map(Cow::into_owned)), ids, given].into_iter().any(differ))
+    Ok(![names.map(|name| name.map(str::to_owned)), ids, given].into_iter().any(differ))
 }
 
 /// One span of two deliveries. The later one counts, unless only the earlier one has ended; the other adds what it lacks. A

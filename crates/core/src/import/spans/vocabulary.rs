@@ -2,8 +2,6 @@
 //! Traceloop, the Agent Development Kit of Google, the AI SDK of Vercel, Langfuse, `LangSmith`, `MLflow`, and spans of MCP
 //! clients and servers.
 
-use std::borrow::Cow;
-
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -23,12 +21,12 @@ pub(super) fn is_mcp(span: &Span<'_>) -> bool {
 }
 
 /// The name of the tool, if an attribute has it.
-pub(super) fn name_in_attributes<'a>(span: &Span<'a>) -> Result<Option<Cow<'a, str>>, ImportError> {
+pub(super) fn name_in_attributes<'s>(span: &'s Span<'_>) -> Result<Option<&'s str>, ImportError> {
     span.attributes.text(&[TOOL_NAME, "tool.name", "mcp.tool.name", "traceloop.entity.name", "ai.toolCall.name"])
 }
 
 /// The name of the tool that ran.
-pub(super) fn tool_name<'s>(span: &'s Span<'_>) -> Result<Cow<'s, str>, ImportError> {
+pub(super) fn tool_name<'s>(span: &'s Span<'_>) -> Result<&'s str, ImportError> {
     if let Some(name) = name_in_attributes(span)? {
         return Ok(name);
     }
@@ -40,7 +38,7 @@ pub(super) fn tool_name<'s>(span: &'s Span<'_>) -> Result<Cow<'s, str>, ImportEr
         // In `OpenInference` the span has the name of its tool.
         (None, None) => Some(name.strip_suffix(".tool").unwrap_or(name)).filter(|name| !name.is_empty() && !is_mcp),
     };
-    name.map(Cow::Borrowed).ok_or_else(|| {
+    name.ok_or_else(|| {
         ImportError::new("it is a span of a tool and does not name the tool")
             .hint("set the attribute `gen_ai.tool.name`")
     })
@@ -49,12 +47,12 @@ pub(super) fn tool_name<'s>(span: &'s Span<'_>) -> Result<Cow<'s, str>, ImportEr
 /// The id the model gave the call.
 pub(super) fn call_id(span: &Span<'_>) -> Result<Option<String>, ImportError> {
     let keys = ["gen_ai.tool.call.id", "tool.id", "tool_call.id", "ai.toolCall.id"];
-    Ok(span.attributes.text(&keys)?.map(Cow::into_owned))
+    Ok(span.attributes.text(&keys)?.map(str::to_owned))
 }
 
 /// The server of the tool, if the span names it.
 pub(super) fn server(span: &Span<'_>) -> Result<Option<String>, ImportError> {
-    Ok(span.attributes.text(&["mcp.server.name", "fastmcp.server.name"])?.map(Cow::into_owned))
+    Ok(span.attributes.text(&["mcp.server.name", "fastmcp.server.name"])?.map(str::to_owned))
 }
 
 /// Attributes that hold arguments.
@@ -120,9 +118,9 @@ fn takes_no_kwargs(span: &Span<'_>) -> Result<bool, ImportError> {
     Ok(is_schema(&schema) && schema.get("properties").and_then(|all| all.get("kwargs")).is_none())
 }
 
-fn parse_arguments(found: Attribute<'_>) -> Result<Value, ImportError> {
+fn parse_arguments(found: &Attribute<'_>) -> Result<Value, ImportError> {
     match found {
-        Attribute::Text(text) => Ok(wire::arguments_in_text(&text)),
+        Attribute::Text(text, _) => Ok(wire::arguments_in_text(text)),
         json @ Attribute::Json(_) => json.value(),
     }
 }
@@ -145,10 +143,10 @@ pub(super) fn answer(span: &Span<'_>) -> Result<Option<Value>, ImportError> {
         // `MLflow` writes every value as JSON.
         Some(("mlflow.spanOutputs", found)) => {
             let text = found.document();
-            Ok(Some(wire::parse(&text).unwrap_or_else(|_| Value::String(text.into_owned()))))
+            Ok(Some(wire::parse(text).unwrap_or_else(|_| Value::String(text.to_owned()))))
         }
         // In a file for analysis it is JSON in a text.
-        Some((LANGSMITH_OUTPUTS, found)) => wire::parse(&found.document()).map(wrappers::output_of_langsmith).map(Some),
+        Some((LANGSMITH_OUTPUTS, found)) => wire::parse(found.document()).map(wrappers::output_of_langsmith).map(Some),
         Some((_, found)) => found.value().map(Some),
         None => Ok(None),
     }
@@ -158,7 +156,7 @@ pub(super) fn answer(span: &Span<'_>) -> Result<Option<Value>, ImportError> {
 pub(super) fn status(span: &Span<'_>) -> Result<Status, ImportError> {
     let code = span.attributes.get("otel.status_code")?.map(Attribute::document);
     let error = span.attributes.get("error")?.map(Attribute::document);
-    let flag = match error.as_deref().map(str::trim) {
+    let flag = match error.map(str::trim) {
         None | Some("") => Status::Unset,
         Some(word) if word.eq_ignore_ascii_case("false") => Status::Unset,
         Some(word) if word.eq_ignore_ascii_case("true") => Status::Failed,
@@ -167,7 +165,7 @@ pub(super) fn status(span: &Span<'_>) -> Result<Status, ImportError> {
     let level = span.attributes.text(&["langfuse.observation.level", "gen_ai.tool.status"])?;
     let has_failed = level.is_some_and(|level| level.eq_ignore_ascii_case("error"));
     let level = if has_failed { Status::Failed } else { Status::Unset };
-    Ok(code.map_or(Status::Unset, |code| Status::by_code(&code)).max(flag).max(level))
+    Ok(code.map_or(Status::Unset, Status::by_code).max(flag).max(level))
 }
 
 /// How a span failed; `None` when it did not. An exception without a status is a failure: a span that handled it would have a
@@ -180,18 +178,18 @@ pub(super) fn failure(span: &Span<'_>) -> Result<Option<CallError>, ImportError>
     }
     let mut message = span.status_message.as_deref().filter(|text| !text.is_empty()).map(str::to_owned);
     if message.is_none() {
-        message = span.attributes.text(&["langfuse.observation.status_message"])?.map(Cow::into_owned);
+        message = span.attributes.text(&["langfuse.observation.status_message"])?.map(str::to_owned);
     }
     for event in &span.events {
         if message.is_none() {
-            message = event.attributes.text(&["exception.message", "exception.type"])?.map(Cow::into_owned);
+            message = event.attributes.text(&["exception.message", "exception.type"])?.map(str::to_owned);
         }
     }
     let code = match span.attributes.text(&["rpc.response.status_code", "rpc.jsonrpc.error_code"])? {
         Some(code) => code.parse::<i64>().ok(),
-        None => kind.as_deref().and_then(|kind| kind.parse().ok()),
+        None => kind.and_then(|kind| kind.parse().ok()),
     };
-    let name = kind.as_deref().unwrap_or_default();
+    let name = kind.unwrap_or_default();
     let layer = match code {
         Some(code) if code < 0 => ErrorKind::Jsonrpc,
         Some(400..=599) => ErrorKind::Http,
@@ -255,7 +253,7 @@ pub(super) fn tokens(span: &Span<'_>) -> Result<Option<Tokens>, ImportError> {
     }
     let keys = ["langfuse.observation.usage_details", "mlflow.chat.tokenUsage"];
     let Some((key, found)) = span.attributes.first(&keys)? else { return Ok(None) };
-    let read = wire::typed::<Counts>(&found.document()).map_err(|error| error.at(format_args!("attribute `{key}`")))?;
+    let read = found.read::<Counts>().map_err(|error| error.at(format_args!("attribute `{key}`")))?;
     let of = |counts: &[Option<Whole>]| counts.iter().flatten().next().map(|count| count.0);
     let tokens = Tokens {
         input: of(&[read.input, read.input_tokens, read.prompt_tokens]),
