@@ -22,6 +22,7 @@ pub(crate) use partial::{Gaps, Part, Partial, fill_results};
 pub(crate) use read::Envelope;
 pub(crate) use shape::{Described, object};
 pub use shape::{Kind, Member};
+pub(crate) use shared::share;
 pub use shared::{SharedText, sharing};
 
 use std::collections::BTreeSet;

@@ -98,16 +98,16 @@ impl Job {
     /// Passes on every trace of this job with the offset of its record, or why there is none.
     fn each(&self, options: &Options, take: &mut dyn FnMut(u64, Result<Imported<'_>, RecordError>)) {
         match &self.what {
-            Payload::Records { batch, format, is_guessed } => sharing([&batch.text], || {
+            Payload::Records { batch, format, is_guessed } => {
                 for range in &batch.values {
                     let record = Record { text: &batch.text[range.clone()], header: batch.header.as_deref() };
                     let start = batch.offset + range.start as u64;
-                    match record_of(record, *format, *is_guessed, options) {
+                    match sharing([&batch.text], || record_of(record, *format, *is_guessed, options)) {
                         Ok(traces) => traces.into_iter().for_each(|trace| take(start, Ok(trace))),
                         Err(error) => take(start, Err(in_source(error, start))),
                     }
                 }
-            }),
+            }
             Payload::Pieces { format, key, texts, offset, is_broken } => {
                 let parts: Vec<&str> = texts.iter().map(|text| &**text).collect();
                 match sharing(texts.iter().map(SharedText::whole), || format.join(key, &parts, options)) {

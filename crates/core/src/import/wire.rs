@@ -4,6 +4,7 @@ use std::borrow::{Borrow, Cow};
 use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
 use serde_json::value::RawValue;
@@ -11,7 +12,10 @@ use serde_json::{Map, Value};
 
 use super::ImportError;
 use crate::json::{self, JsonError};
-use crate::trace::LazyText;
+use crate::trace::{LazyText, share};
+
+/// Shorter texts are copied where they are kept.
+const LONG: usize = 256;
 
 /// Text that is borrowed from its record. Escapes in it are replaced on first use. `serde` copies a `Cow` in an `Option` or a
 /// list.
@@ -19,7 +23,7 @@ use crate::trace::LazyText;
 pub(super) enum Text<'a> {
     Plain(Cow<'a, str>),
     /// What is between the quotes, and what it says.
-    Escaped(&'a str, OnceCell<Box<String>>),
+    Escaped(&'a str, OnceCell<Arc<String>>),
 }
 
 impl<'a> Text<'a> {
@@ -31,7 +35,9 @@ impl<'a> Text<'a> {
     pub(super) fn into_cow(self) -> Cow<'a, str> {
         match self {
             Self::Plain(text) => text,
-            Self::Escaped(raw, mut text) => text.take().map_or_else(|| json::unescape(raw), |text| *text).into(),
+            Self::Escaped(raw, mut text) => {
+                text.take().map_or_else(|| json::unescape(raw), Arc::unwrap_or_clone).into()
+            }
         }
     }
 
@@ -88,7 +94,14 @@ impl std::ops::Deref for Text<'_> {
     fn deref(&self) -> &str {
         match self {
             Self::Plain(text) => text,
-            Self::Escaped(raw, text) => text.get_or_init(|| Box::new(json::unescape(raw))),
+            Self::Escaped(raw, text) => text.get_or_init(|| {
+                let text = Arc::new(json::unescape(raw));
+                // It may be JSON, and parts of it may be kept.
+                if text.len() >= LONG {
+                    share(&text);
+                }
+                text
+            }),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! keep a part of the text it was read from. Who has that text says so with [`sharing`]; everywhere else parts are copied.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -16,9 +17,12 @@ pub struct SharedText {
     end: usize,
 }
 
+/// Texts by their address.
+type Texts = BTreeMap<usize, Arc<String>>;
+
 thread_local! {
-    /// The texts to share, of each call of [`sharing`] in the order of their addresses.
-    static TEXTS: RefCell<Vec<Vec<Arc<String>>>> = const { RefCell::new(Vec::new()) };
+    /// The texts to share, of each call of [`sharing`].
+    static SHARED: RefCell<Vec<Texts>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Where a text is in memory.
@@ -32,27 +36,33 @@ pub fn sharing<'t, T>(texts: impl IntoIterator<Item = &'t Arc<String>>, read: im
     struct Forget;
     impl Drop for Forget {
         fn drop(&mut self) {
-            TEXTS.with_borrow_mut(Vec::pop);
+            SHARED.with_borrow_mut(Vec::pop);
         }
     }
-    let mut texts: Vec<&Arc<String>> = texts.into_iter().collect();
-    texts.sort_unstable_by_key(|text| address(text));
-    texts.dedup_by(|one, other| Arc::ptr_eq(one, other));
-    TEXTS.with_borrow_mut(|known| known.push(texts.into_iter().map(Arc::clone).collect()));
+    let texts = texts.into_iter().map(|text| (address(text), Arc::clone(text))).collect();
+    SHARED.with_borrow_mut(|shared| shared.push(texts));
     let _forget = Forget;
     read()
+}
+
+/// Shares another text until the call of [`sharing`] that this is in ends.
+pub(crate) fn share(text: &Arc<String>) {
+    SHARED.with_borrow_mut(|shared| {
+        if let Some(texts) = shared.last_mut() {
+            texts.insert(address(text), Arc::clone(text));
+        }
+    });
 }
 
 impl SharedText {
     /// A part of a text that is shared here; `None` for any other text.
     pub(crate) fn part(text: &str) -> Option<Self> {
-        TEXTS.with_borrow(|known| known.iter().rev().find_map(|texts| Self::part_of(texts, text)))
+        SHARED.with_borrow(|shared| shared.iter().rev().find_map(|texts| Self::part_of(texts, text)))
     }
 
-    fn part_of(texts: &[Arc<String>], text: &str) -> Option<Self> {
-        let after = texts.partition_point(|one| address(one) <= address(text));
-        let whole = texts.get(after.checked_sub(1)?)?;
-        let start = address(text) - address(whole);
+    fn part_of(texts: &Texts, text: &str) -> Option<Self> {
+        let (begin, whole) = texts.range(..=address(text)).next_back()?;
+        let start = address(text) - begin;
         let end = start.checked_add(text.len()).filter(|end| *end <= whole.len())?;
         Some(Self { whole: Arc::clone(whole), start, end })
     }
@@ -117,9 +127,13 @@ mod tests {
                 assert!(!Arc::ptr_eq(shared.alone().whole(), whole));
             }
             assert!(SharedText::part(&apart).is_none());
-            // Within the inner call the text stays shared, because the outer one shares it too.
-            sharing([&one], || assert!(SharedText::part(&one[1..]).is_some()));
-            assert!(SharedText::part(&one[1..]).is_some());
+            // Within the inner call more is shared.
+            let more = Arc::new(apart.clone());
+            sharing([&one], || {
+                share(&more);
+                assert!([&one[1..], &other[1..], &more[1..]].iter().all(|part| SharedText::part(part).is_some()));
+            });
+            assert!(SharedText::part(&one[1..]).is_some() && SharedText::part(&more[1..]).is_none());
         });
         assert!(SharedText::part(&one).is_none());
         assert_eq!(Arc::strong_count(&one), 1);
