@@ -232,6 +232,7 @@ impl<'o> Finder<'o> {
 fn has_whole(text: &str, name: &str) -> bool {
     let next = name.chars().next().map_or(1, char::len_utf8);
     let mut from = 0;
+    // To learn that a name is not there is much cheaper than to find it.
     while let Some(at) = text.get(from..).filter(|rest| rest.contains(name)).and_then(|rest| rest.find(name)) {
         let start = from + at;
         if at_borders(text, start, start + name.len()) {

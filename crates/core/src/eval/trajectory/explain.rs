@@ -69,7 +69,7 @@ pub(super) fn explain(
             (_, Some(limit), _) => format!("at most {} allowed", plural(limit, "extra call")).into(),
             _ => Cow::from("the reference does not allow it"),
         };
-        // Traces with many calls beyond the reference are common, so this is cheaper than a format.
+        // Most mismatches are extra calls: their reason is written without growing.
         let mut reason =
             String::with_capacity("tool_calls[] () is an extra call: ".len() + 20 + name.len() + why.len());
         // Writing into a String cannot fail.
