@@ -9,6 +9,7 @@ pub mod golden_path;
 #[doc(hidden)]
 mod guide;
 pub(crate) mod matching;
+mod metrics;
 pub mod narrative;
 pub mod recovery;
 pub mod reliability;
@@ -20,11 +21,13 @@ pub mod trajectory;
 pub mod trajectory_axes;
 
 pub use crate::trace::tool_calls_from_envelope;
-pub use gate::{Expect, GateFailure, GateKind, GateOutcome, Metrics, Verdict};
+pub use gate::{Expect, GateFailure, GateKind, GateOutcome, Verdict};
 pub(crate) use gate::{Judge, plural};
 pub use golden_path::{GoldenPath, GoldenPathGate, GoldenPathParams, PathScore, score_golden_path};
 #[doc(hidden)]
 pub use guide::GateGuide;
+pub(crate) use metrics::MetricValue;
+pub use metrics::Metrics;
 pub use narrative::{ExtractionMode, NarrativeGate, NarrativeParams, NarrativeReport};
 pub use recovery::{FaultScope, RecoveryGate, RecoveryMarks, RecoveryParams, RecoveryReport, score_recovery};
 pub use reliability::{

@@ -1,10 +1,11 @@
-//! What every gate shares: its kind, metrics, the evaluation of `expect`, and the outcome.
+//! What every gate shares: its kind, the evaluation of `expect`, and the outcome.
 
 use std::fmt::{self, Write as _};
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use super::metrics::Metrics;
 use super::table::{Bound, GateInfo, MetricKind};
 use crate::assertion::{Assertion, AssertionDiff, Check};
 use crate::diag::{Code, Problem, Problems};
@@ -85,104 +86,6 @@ impl Verdict {
             Self::Fail => "fail",
             Self::Error => "error",
         }
-    }
-}
-
-/// The numbers a gate computed. A metric without a value is absent.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Metrics {
-    values: Named<Value>,
-    missing: Named<String>,
-}
-
-/// A few values sorted by name.
-type Named<T> = Vec<(&'static str, T)>;
-
-fn position<T>(named: &Named<T>, name: &str) -> Result<usize, usize> {
-    named.binary_search_by(|(known, _)| (*known).cmp(name))
-}
-
-fn insert<T>(named: &mut Named<T>, name: &'static str, value: T) {
-    // Gates set most of their metrics in order.
-    if named.last().is_none_or(|(last, _)| *last < name) {
-        named.push((name, value));
-        return;
-    }
-    match position(named, name) {
-        Ok(at) => named[at].1 = value,
-        Err(at) => named.insert(at, (name, value)),
-    }
-}
-
-fn find<'a, T>(named: &'a Named<T>, name: &str) -> Option<&'a T> {
-    position(named, name).ok().map(|at| &named[at].1)
-}
-
-impl Metrics {
-    /// No values yet, with capacity for the gate's metrics.
-    pub(crate) fn of(gate: &GateInfo) -> Self {
-        Self { values: Vec::with_capacity(gate.metrics.len()), missing: Vec::new() }
-    }
-
-    pub(crate) fn set(&mut self, name: &'static str, value: impl Into<Value>) {
-        insert(&mut self.values, name, value.into());
-    }
-
-    pub(crate) fn set_flag(&mut self, name: &'static str, value: bool) {
-        self.set(name, u8::from(value));
-    }
-
-    /// Sets the value if there is one.
-    pub(crate) fn set_known(&mut self, name: &'static str, value: Option<impl Into<Value>>) {
-        if let Some(value) = value {
-            self.set(name, value);
-        }
-    }
-
-    /// Marks a metric as unknown because its evidence was not recorded.
-    pub(crate) fn lacks_evidence(&mut self, name: &'static str, why: impl Into<String>) {
-        insert(&mut self.missing, name, why.into());
-    }
-
-    /// Marks every metric of a gate as unknown for the same reason.
-    pub(crate) fn without_evidence(gate: &GateInfo, why: &str) -> Self {
-        let mut metrics = Self::default();
-        for metric in gate.metrics {
-            metrics.lacks_evidence(metric.name, why);
-        }
-        metrics
-    }
-
-    /// The metrics as one JSON object, without the gate's prefix.
-    pub fn object(&self) -> Value {
-        Value::Object(
-            self.values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect::<Map<_, _>>(),
-        )
-    }
-
-    /// Names and values, sorted by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
-        self.values.iter().map(|(name, value)| (*name, value))
-    }
-
-    /// The value of one metric.
-    pub fn get(&self, name: &str) -> Option<&Value> {
-        find(&self.values, name)
-    }
-
-    /// Why a metric has no value, if its evidence is missing.
-    pub fn why_missing(&self, name: &str) -> Option<&str> {
-        find(&self.missing, name).map(String::as_str)
-    }
-
-    fn number(&self, name: &str) -> Option<f64> {
-        self.get(name)?.as_f64()
-    }
-}
-
-impl Serialize for Metrics {
-    fn serialize<S: serde::Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
-        out.collect_map(self.iter())
     }
 }
 
@@ -403,7 +306,11 @@ impl Judge {
     /// One failure per reason, up to a limit.
     fn fail_for_each(&mut self, target: String, reasons: Vec<Reason>) {
         let more = reasons.len().saturating_sub(MAX_REASONS);
-        for Reason { text, diffs, .. } in reasons.into_iter().take(MAX_REASONS) {
+        let mut left = reasons.into_iter().take(MAX_REASONS).peekable();
+        while let Some(Reason { text, diffs, .. }) = left.next() {
+            if more == 0 && left.peek().is_none() {
+                return self.add(Verdict::Fail, target, text, diffs);
+            }
             self.add(Verdict::Fail, target.clone(), text, diffs);
         }
         if more > 0 {

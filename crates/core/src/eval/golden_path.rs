@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::gate::{Expect, GateKind, GateOutcome, Judge, Metrics, NO_CALLS, Reason, plural};
+use super::gate::{Expect, GateKind, GateOutcome, Judge, NO_CALLS, Reason, plural};
+use super::metrics::Metrics;
 use crate::diag::Problems;
 use crate::trace::{ToolCall, Trace};
 

@@ -43,6 +43,15 @@ pub(crate) fn maximum(candidates: &[Vec<u32>], right: usize) -> Matching {
 
 /// Grows `matching` to a maximum over the left vertices that `wanted` admits, keeping covered ones covered.
 pub(crate) fn extend(candidates: &[Vec<u32>], matching: &mut Matching, wanted: impl Fn(usize) -> bool) {
+    if matching.right_of.iter().all(Option::is_none) {
+        take_first_free(candidates, matching, &wanted);
+    }
+    // Often every vertex is covered by then, or was before.
+    if (0..candidates.len())
+        .all(|left| matching.right_of[left].is_some() || candidates[left].is_empty() || !wanted(left))
+    {
+        return;
+    }
     let mut layer = vec![UNREACHED; candidates.len()];
     let mut tried = vec![0_usize; candidates.len()];
     let mut queue: VecDeque<usize> = VecDeque::new();
@@ -73,6 +82,17 @@ pub(crate) fn extend(candidates: &[Vec<u32>], matching: &mut Matching, wanted: i
         }
         for root in roots {
             augment(candidates, matching, &layer, &mut tried, root);
+        }
+    }
+}
+
+/// The first round: nothing is covered, so every path is a single step.
+fn take_first_free(candidates: &[Vec<u32>], matching: &mut Matching, wanted: impl Fn(usize) -> bool) {
+    for (left, row) in candidates.iter().enumerate().filter(|(left, _)| wanted(*left)) {
+        let free = row.iter().map(|right| *right as usize).find(|right| matching.left_of[*right].is_none());
+        if let Some(right) = free {
+            matching.right_of[left] = Some(right);
+            matching.left_of[right] = Some(left);
         }
     }
 }

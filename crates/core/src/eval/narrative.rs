@@ -38,7 +38,8 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use super::gate::{Expect, GateKind, GateOutcome, Judge, Metrics, Reason};
+use super::gate::{Expect, GateKind, GateOutcome, Judge, Reason};
+use super::metrics::Metrics;
 use crate::diag::{Code, Problem, Problems};
 use crate::trace::{ToolCall, Trace};
 pub use actions::VERBS;
@@ -224,7 +225,7 @@ pub struct NarrativeGate {
 
 /// Whether a call changes something, by the name of its tool or by what it did.
 pub(crate) fn changes_something(trace: &Trace, call: &ToolCall) -> bool {
-    !trace.is_read_only(call) && did::Did::read(call).changes()
+    !trace.is_read_only(call) && did::Did::read(call, &Tool::new(&call.name)).changes()
 }
 
 impl NarrativeGate {
@@ -346,8 +347,9 @@ impl NarrativeGate {
         let tools = Tools::new(calls);
         if found.is_empty() {
             // Only what is not mentioned is left to say.
-            let changes = |call: usize| tools::did(&calls[call], trace, &self.mutating).changes();
             let all: Vec<&Tool<'_>> = tools.list.iter().collect();
+            let changes =
+                |tool: &Tool<'_>, call: usize| tools::did(&calls[call], tool, trace, &self.mutating).changes();
             let items = self.unmentioned(&all, &tokens, &lower, changes);
             return NarrativeReport { claims: Vec::new(), items };
         }
@@ -372,7 +374,7 @@ impl NarrativeGate {
         }
         let unclaimed = tools.list.iter().enumerate().filter(|(place, _)| !claimed.contains_key(place));
         let unclaimed: Vec<&Tool<'_>> = unclaimed.map(|(_, tool)| tool).collect();
-        items.extend(self.unmentioned(&unclaimed, &tokens, &lower, |call| evidence.dids[call].changes()));
+        items.extend(self.unmentioned(&unclaimed, &tokens, &lower, |_, call| evidence.dids[call].changes()));
         let mut differ = stated::mismatches(&found, &claims, message, &tokens, calls, &evidence);
         for item in keyed::mismatches(&claimed, &claims, message, &tokens, calls, &evidence) {
             if !differ.iter().any(|other| other.is_about_argument_of(&item)) {
@@ -389,13 +391,14 @@ impl NarrativeGate {
         tools: &[&Tool<'_>],
         tokens: &[Token<'_>],
         lower: &str,
-        changes: impl Fn(usize) -> bool,
+        changes: impl Fn(&Tool<'_>, usize) -> bool,
     ) -> Vec<Item> {
         let mentioned = MentionedWords::new(tokens, lower, tools);
         let item = |tool: &&Tool<'_>| Item::PresentButUnclaimed {
             tool: tool.name.to_owned(),
             calls: tool.calls.clone(),
-            mutating: self.mutating.by_name(tool.name, &tool.words) || tool.calls.iter().any(|call| changes(*call)),
+            mutating: self.mutating.by_name(tool.name, &tool.words)
+                || tool.calls.iter().any(|call| changes(tool, *call)),
         };
         tools.iter().filter(|tool| !mentioned.mentions(tool)).map(item).collect()
     }
@@ -408,7 +411,7 @@ impl NarrativeGate {
         message: &str,
         tokens: &[Token<'_>],
         evidence: &Evidence<'_>,
-        finder: &Finder,
+        finder: &Finder<'_>,
     ) -> ClaimResult {
         let stem = claim.stem();
         let aliases = self.aliases.get(&stem).map_or(&[][..], Vec::as_slice);

@@ -7,7 +7,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::gate::{Expect, GateKind, GateOutcome, Judge, Metrics, NO_CALLS, plural};
+use super::gate::{Expect, GateKind, GateOutcome, Judge, NO_CALLS, plural};
+use super::metrics::Metrics;
 use crate::diag::Problems;
 use crate::trace::{
     ErrorKind, FaultEffect, ProgramFault, Role, StopReason, TimelineEntry, ToolCall, ToolResult, Trace, words,

@@ -8,7 +8,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 pub use self::decide::Requirement;
-use super::gate::{Expect, GateKind, GateOutcome, Judge, Metrics, Reason};
+use super::gate::{Expect, GateKind, GateOutcome, Judge, Reason};
+use super::metrics::Metrics;
 use crate::diag::{Code, Problem, Problems};
 use crate::stats;
 use crate::target::{Selection, Target};

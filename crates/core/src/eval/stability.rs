@@ -12,7 +12,8 @@ mod session_fold;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::gate::{Expect, GateKind, GateOutcome, Judge, Metrics, Reason};
+use super::gate::{Expect, GateKind, GateOutcome, Judge, Reason};
+use super::metrics::{MetricValue, Metrics};
 use crate::diag::Problems;
 use crate::trace::{Trace, read_lenient};
 pub use across::{MAX_CLASSES, MAX_STEPS};
@@ -233,7 +234,7 @@ impl StabilityGate {
     fn advice(&self, metrics: &Metrics) -> Option<String> {
         const TOOL_USAGE: &str = SUB_SCORES[0];
         let floor = GateKind::Stability.info().default.first()?.at_least;
-        let value = |name: &str| metrics.get(name).and_then(Value::as_f64);
+        let value = |name: &str| metrics.number(name);
         let is_steady = |name: &&'static str| value(name).is_none_or(|value| value >= floor);
         let others: Vec<&str> = self.params.dimensions.names().filter(|name| *name != TOOL_USAGE).collect();
         let is_alone = self.params.dimensions.has(0) && !others.is_empty() && others.iter().all(is_steady);
@@ -267,11 +268,11 @@ fn paths(sequences: &CallSequences) -> Paths<'_, u32> {
 
 /// Sets the metrics that compare the paths of runs.
 fn path_metrics<K: Ord + Copy>(paths: &Paths<'_, K>, metrics: &mut Metrics) {
-    let mut put = |name, value: Result<Value, NotCompared>| match value {
+    let mut put = |name, value: Result<MetricValue, NotCompared>| match value {
         Ok(value) => metrics.set(name, value),
         Err(why) => metrics.lacks_evidence(name, why.to_string()),
     };
-    put("tool_sequence_similarity", paths.sequence_similarity().map(Value::from));
-    put("argument_consistency", paths.argument_consistency().map(Value::from));
-    put("early_divergence", paths.early_divergence().map(|early| Value::from(u8::from(early))));
+    put("tool_sequence_similarity", paths.sequence_similarity().map(MetricValue::from));
+    put("argument_consistency", paths.argument_consistency().map(MetricValue::from));
+    put("early_divergence", paths.early_divergence().map(|early| u8::from(early).into()));
 }

@@ -16,7 +16,8 @@ mod turns;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::gate::{Expect, GateKind, GateOutcome, Judge, Metrics, NO_CALLS, Reason, Verdict, plural};
+use super::gate::{Expect, GateKind, GateOutcome, Judge, NO_CALLS, Reason, Verdict, plural};
+use super::metrics::Metrics;
 use crate::assertion::AssertionDiff;
 use crate::diag::{Code, Problem, Problems};
 use crate::trace::{Trace, words};
@@ -389,7 +390,7 @@ impl TrajectoryGate {
         let fits = align::Fits::new(&self.rules, seen, self.mode, self.within_turn)?;
         let certain = self.align(&fits, seen, Fit::Yes, Fit::Yes)?;
         if certain.passed() || !fits.any_unknown() {
-            return Ok((self.explain(&certain, &fits, seen), None));
+            return Ok((self.explain(certain, &fits, seen), None));
         }
         let possible = self.align(&fits, seen, Fit::Unknown, Fit::Unknown)?;
         let why = match fits.why_turn_unknown(seen) {
@@ -399,11 +400,11 @@ impl TrajectoryGate {
         };
         let unknown = Unknown { verdict_known: !possible.passed(), why };
         if possible.passed() {
-            return Ok((self.explain(&certain, &fits, seen), Some(unknown)));
+            return Ok((self.explain(certain, &fits, seen), Some(unknown)));
         }
         // Missed either way: what is wrong even when everything unknown fits is wrong for certain.
         let same_count = possible.mismatches() == certain.mismatches();
-        Ok((self.explain(&possible, &fits, seen), (!same_count).then_some(unknown)))
+        Ok((self.explain(possible, &fits, seen), (!same_count).then_some(unknown)))
     }
 
     /// Aligns by the calls that fit at least this well, and by the turns that are known at least this well.
@@ -418,7 +419,7 @@ impl TrajectoryGate {
         align::align(self.mode, &self.rules, self.max_extra, fits, seen, (least, turns))
     }
 
-    fn explain(&self, alignment: &Alignment, fits: &align::Fits, seen: &[RecordedCall<'_>]) -> TraceValidation {
+    fn explain(&self, alignment: Alignment, fits: &align::Fits, seen: &[RecordedCall<'_>]) -> TraceValidation {
         explain::explain(self.mode, self.max_extra, &self.rules, alignment, fits, seen)
     }
 }

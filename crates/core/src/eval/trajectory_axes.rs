@@ -8,7 +8,8 @@ mod provenance;
 
 use serde::Serialize;
 
-use super::gate::{Expect, GateKind, GateOutcome, Judge, Metrics, NO_CALLS};
+use super::gate::{Expect, GateKind, GateOutcome, Judge, NO_CALLS};
+use super::metrics::Metrics;
 use crate::diag::{Code, Problem, Problems};
 use crate::target::Target;
 use crate::trace::{ToolCall, ToolResult, Trace};

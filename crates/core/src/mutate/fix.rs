@@ -372,7 +372,7 @@ fn tokens(subject: &Subject<'_>, outcomes: &[bool], trace: &Trace) -> Option<Val
 /// `reliability` that allows no lower pass rate than that of the recorded runs.
 fn stricter(gate: &ReliabilityGate, outcomes: &[bool]) -> Vec<Value> {
     let outcome = gate.evaluate(outcomes);
-    let Some(rate) = outcome.metrics.get("pass_rate").and_then(Value::as_f64) else { return Vec::new() };
+    let Some(rate) = outcome.metrics.number("pass_rate") else { return Vec::new() };
     let at_least = |rate: f64| {
         let matcher = json!({ "schema": { "minimum": rate } });
         json!({ "reliability": { "expect": [{ "target": "reliability.pass_rate", "matcher": matcher }] } })

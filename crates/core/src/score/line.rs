@@ -4,14 +4,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::Value;
 use serde_json::error::Category;
 
 use super::groups::MergeState;
 use super::merge::Carried;
 use super::{GroupLine, Scored};
 use crate::eval::stability::{Measures, SUB_SCORES};
-use crate::eval::{GateFailure, GateKind, Metrics, Verdict};
+use crate::eval::{GateFailure, GateKind, MetricValue, Metrics, Verdict};
 use crate::import::Imported;
 use crate::redact::by_shape;
 use crate::report::RowVerdict;
@@ -70,12 +69,12 @@ impl<'a> TraceLine<'a> {
 }
 
 /// Metrics by gate. Two gates may share an object, since their targets share a prefix.
-type AllMetrics<'a> = BTreeMap<&'static str, BTreeMap<&'static str, &'a Value>>;
+type AllMetrics<'a> = BTreeMap<&'static str, BTreeMap<&'static str, &'a MetricValue>>;
 
 fn all_metrics<'a>(gates: impl Iterator<Item = (&'static str, &'a Metrics)>) -> AllMetrics<'a> {
     let mut all = AllMetrics::new();
     for (prefix, metrics) in gates {
-        all.entry(prefix).or_default().extend(metrics.iter());
+        all.entry(prefix).or_default().extend(metrics.values());
     }
     all
 }

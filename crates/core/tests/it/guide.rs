@@ -9,7 +9,7 @@ use mcptest_core::eval::{
 };
 use mcptest_core::suite::{GateFile, Variables, load_gates};
 use mcptest_core::{Trace, Verdict};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::{called, read, recovery, stability};
 
@@ -31,7 +31,7 @@ fn says(kind: GateKind, wanted: &str) {
 }
 
 fn number<D>(outcome: &GateOutcome<D>, metric: &str) -> f64 {
-    outcome.metrics.get(metric).and_then(Value::as_f64).unwrap_or_else(|| panic!("{metric} has no value"))
+    outcome.metrics.number(metric).unwrap_or_else(|| panic!("{metric} has no value"))
 }
 
 #[test]

@@ -314,7 +314,7 @@ fn an_aliased_tool_is_mentioned_by_the_claim_it_backs() {
     let params = NarrativeParams { aliases, mutating_tools: vec!["purge".into()], ..NarrativeParams::default() };
     let outcome = evaluate(params, &trace);
     assert_eq!(outcome.verdict, Verdict::Pass);
-    assert_eq!(outcome.metrics.get("unclaimed_mutating"), Some(&json!(0)));
+    assert_eq!(outcome.metrics.get("unclaimed_mutating"), Some(json!(0)));
 }
 
 #[test]
@@ -526,7 +526,7 @@ proptest! {
         for claim in &outcome.detail.claims {
             prop_assert_eq!(message.get(claim.span.clone()), Some(claim.words.as_str()));
         }
-        if let Some(score) = outcome.metrics.get("divergence_score").and_then(Value::as_f64) {
+        if let Some(score) = outcome.metrics.number("divergence_score") {
             prop_assert!((0.0..=1.0).contains(&score));
         }
     }

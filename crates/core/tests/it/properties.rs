@@ -305,7 +305,7 @@ proptest! {
         prop_assert_eq!(found.passed, expected == 0);
         prop_assert_eq!(outcome.verdict, if expected == 0 { Verdict::Pass } else { Verdict::Fail });
         prop_assert_eq!(found.mismatches.len(), expected);
-        prop_assert_eq!(outcome.metrics.get("mismatch_count"), Some(&json!(found.mismatches.len())));
+        prop_assert_eq!(outcome.metrics.get("mismatch_count"), Some(json!(found.mismatches.len())));
         // What is reported as matched does fit, and no call serves twice.
         let used: Vec<_> = found.matched.iter().flatten().collect();
         prop_assert!(used.iter().enumerate().all(|(at, call)| !used[..at].contains(call)));
@@ -387,7 +387,7 @@ proptest! {
     ) {
         case.calls.truncate(3);
         let outcome = compile(&case).evaluate(&recorded(&case.calls));
-        let count = outcome.metrics.get("mismatch_count").and_then(Value::as_u64);
+        let count = outcome.metrics.get("mismatch_count").and_then(|count| count.as_u64());
         let options: Vec<_> = case.calls.iter().map(completions).collect();
         for pick in picks.chunks_exact(3) {
             let filled: Vec<Call> = options.iter().zip(pick).map(|(all, pick)| *pick.get(all)).collect();
@@ -551,7 +551,7 @@ fn in_range(kind: GateKind, verdict: Verdict, metrics: &Metrics) {
     }
     if verdict == Verdict::Pass {
         for bound in kind.info().default {
-            let value = metrics.get(bound.metric).and_then(Value::as_f64);
+            let value = metrics.number(bound.metric);
             assert!(value.is_some_and(|value| value >= bound.at_least), "{kind} passes with {value:?}");
         }
     }

@@ -176,7 +176,7 @@ fn a_run_that_did_not_complete_with_an_answer_did_not_recover() {
             (Verdict::Fail, vec!["recovery.passed: the run did not complete with an answer".into()]),
             "{stop} {answer:?}"
         );
-        assert_eq!(outcome.metrics.get("recovered"), Some(&json!(0)));
+        assert_eq!(outcome.metrics.get("recovered"), Some(json!(0)));
         assert_eq!(outcome.metrics.get("time_to_recovery_ms"), None, "no recovery, no time");
     }
 }
@@ -191,8 +191,8 @@ fn recovery_may_take_up_to_its_limit() {
         judged(&slow),
         (Verdict::Fail, vec!["max_recovery_ms: recovery took 6000 ms, at most 5999 ms allowed".into()])
     );
-    assert_eq!(slow.metrics.get("passed"), Some(&json!(0)));
-    assert_eq!(slow.metrics.get("recovered"), Some(&json!(1)));
+    assert_eq!(slow.metrics.get("passed"), Some(json!(0)));
+    assert_eq!(slow.metrics.get("recovered"), Some(json!(1)));
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn a_late_answer_counts_as_a_fault_hit() {
     let outcome = evaluate(default(), &late);
     assert_eq!(judged(&outcome), (Verdict::Pass, vec![]));
     assert_eq!(outcome.line, "0 fault hits, 1 delay, never detected, recovered after 100 ms");
-    assert_eq!(outcome.metrics.get("fault_hits"), Some(&json!(0)));
+    assert_eq!(outcome.metrics.get("fault_hits"), Some(json!(0)));
     let quick = RecoveryParams { max_recovery_ms: Some(99), ..default() };
     assert_eq!(
         judged(&evaluate(quick, &late)),
@@ -323,7 +323,7 @@ fn a_parallel_call_is_not_a_recovery() {
             },
         }))
     };
-    let by_call = |trace: &Trace| evaluate(default(), trace).metrics.get("recovered_by_call").cloned();
+    let by_call = |trace: &Trace| evaluate(default(), trace).metrics.get("recovered_by_call");
     assert_eq!(by_call(&siblings(1)), Some(json!(0)));
     assert_eq!(by_call(&siblings(2)), Some(json!(1)));
 }
@@ -356,8 +356,8 @@ fn a_fault_is_detected_only_if_the_agent_acted_again() {
         )
     );
     let acted = evaluate(default(), &trace(&[timeout(3000), ok()], "max_turns", ""));
-    assert_eq!(acted.metrics.get("time_to_detection_ms"), Some(&json!(3000)));
-    assert_eq!(acted.metrics.get("clean_timeout"), Some(&json!(1)));
+    assert_eq!(acted.metrics.get("time_to_detection_ms"), Some(json!(3000)));
+    assert_eq!(acted.metrics.get("clean_timeout"), Some(json!(1)));
 }
 
 #[test]
@@ -469,7 +469,7 @@ fn a_run_that_did_not_complete_failed_regardless_of_its_answer() {
     cut.final_response = None;
     cut.conversation.turns = None;
     let outcome = evaluate(default(), &cut);
-    assert_eq!((outcome.verdict, outcome.metrics.get("recovered")), (Verdict::Fail, Some(&json!(0))));
+    assert_eq!((outcome.verdict, outcome.metrics.get("recovered")), (Verdict::Fail, Some(json!(0))));
 }
 
 /// A failure that was not injected.
@@ -499,7 +499,7 @@ fn a_failure_that_was_not_injected_is_a_hit_only_with_faults_any() {
     assert_eq!(outcome.line, "1 fault hit, 0 delays, detected after 9000 ms, recovered after 9000 ms");
     // The answer of a tool that reports an error after an injected fault is not another hit.
     let both = trace(&[timeout(3000), failed("tool", None), ok()], "completed", "done");
-    assert_eq!(evaluate(any(), &both).metrics.get("fault_hits"), Some(&json!(1)));
+    assert_eq!(evaluate(any(), &both).metrics.get("fault_hits"), Some(json!(1)));
 }
 
 #[test]

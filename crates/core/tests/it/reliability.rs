@@ -285,7 +285,7 @@ fn numbers_are_rounded_in_messages_unless_rounding_would_make_them_pass() {
         let outcome = ReliabilityGate::new(ReliabilityParams { expect, ..ReliabilityParams::default() })
             .unwrap()
             .evaluate(&outcomes("ppf"));
-        let full = outcome.metrics.get("pass_rate").cloned();
+        let full = outcome.metrics.get("pass_rate");
         assert_eq!(full, Some(json!(200.0 / 3.0)), "the metric itself keeps every digit");
         outcome.failures[0].reason.clone()
     };

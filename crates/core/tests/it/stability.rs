@@ -31,7 +31,7 @@ fn check(envelope: &Value, expected: StabilityReport) {
     assert_eq!(agent_stability(&json!({ "trace": envelope })), expected, "as a cassette: {envelope}");
     let trace = read(envelope.clone());
     let metrics = stability().evaluate(&[&trace, &trace]).metrics;
-    let number = |name: &str| metrics.get(name).and_then(Value::as_f64);
+    let number = |name: &str| metrics.number(name);
     assert_eq!(number("tool_usage_stability"), Some(expected.tool_usage_stability), "{envelope}");
     assert_eq!(number("response_consistency"), Some(expected.response_consistency), "{envelope}");
     assert_eq!(number("redundancy"), Some(expected.redundancy), "{envelope}");
@@ -249,7 +249,7 @@ fn across(envelopes: &[Value]) -> StabilityAcross {
     let across = agent_stability_across(envelopes);
     let traces: Vec<Trace> = envelopes.iter().cloned().map(read).collect();
     let metrics = stability().evaluate(&traces.iter().collect::<Vec<_>>()).metrics;
-    let number = |name: &str| metrics.get(name).and_then(Value::as_f64).unwrap();
+    let number = |name: &str| metrics.number(name).unwrap();
     let by_gate = StabilityAcross {
         score: number("score"),
         weakest_score: number("weakest_score"),
@@ -439,8 +439,8 @@ fn dimensions_select_the_sub_scores_of_the_weakest_score() {
     };
     let outcome = without(&["redundancy", "response_consistency"]).evaluate(&[&plan, &plan]);
     assert_eq!((outcome.verdict, outcome.line.as_str()), (Verdict::Pass, "weakest score 1.00 of 1.00"));
-    assert_eq!(outcome.metrics.get("weakest_score"), Some(&json!(1.0)));
-    assert_eq!(outcome.metrics.get("tool_usage_stability"), Some(&json!(0.0)));
+    assert_eq!(outcome.metrics.get("weakest_score"), Some(json!(1.0)));
+    assert_eq!(outcome.metrics.get("tool_usage_stability"), Some(json!(0.0)));
     // Another path, another failing sub-score, or no other dimension: no advice.
     let other =
         read(json!({ "tool_calls": [calls[0], calls[1]], "conversation": { "turns": [], "tokens": { "total": 10 } } }));
@@ -463,7 +463,7 @@ fn a_sub_score_without_evidence_is_absent_and_ignored() {
     let outcome = stability().evaluate(&[&no_tokens, &no_tokens]);
     assert_eq!(outcome.verdict, Verdict::Pass);
     assert_eq!(outcome.metrics.get("cost_per_progress"), None);
-    assert_eq!(outcome.metrics.get("weakest_score"), Some(&json!(1.0)));
+    assert_eq!(outcome.metrics.get("weakest_score"), Some(json!(1.0)));
     assert_eq!(
         outcome.line,
         "weakest score 1.00 of 1.00; without cost_per_progress (run 1: the tokens were not recorded)"

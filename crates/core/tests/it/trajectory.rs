@@ -67,7 +67,7 @@ fn count(outcome: &GateOutcome<TraceValidation>) -> u64 {
 fn check(mode: MatchMode, calls: Value, trace: &Trace, mismatches: u64) {
     let outcome = gate(mode, calls.clone()).evaluate(trace);
     let passed = mismatches == 0;
-    let says = (outcome.verdict, outcome.detail.passed, count(&outcome), outcome.metrics.get("passed").cloned());
+    let says = (outcome.verdict, outcome.detail.passed, count(&outcome), outcome.metrics.get("passed"));
     let verdict = if passed { Verdict::Pass } else { Verdict::Fail };
     let names: Vec<_> = trace.tool_calls.iter().flatten().map(|call| &call.name).collect();
     assert_eq!(

@@ -3,7 +3,6 @@
 use mcptest_core::eval::GateKind;
 use mcptest_core::report::{RowVerdict, Totals};
 use mcptest_core::score::GroupLine;
-use serde_json::Value;
 
 use crate::exit;
 use crate::report::summary::verdicts;
@@ -77,13 +76,15 @@ impl Summary {
             match check.gate {
                 Some(GateKind::Stability) => {
                     for ((metric, _), mean) in STABILITY.iter().zip(&mut self.stability) {
-                        mean.add(check.metrics.get(metric).and_then(Value::as_f64));
+                        mean.add(check.metrics.number(metric));
                     }
                 }
                 Some(GateKind::Reliability) => {
-                    let curve = check.metrics.get("pass_hat").and_then(Value::as_array);
+                    let curve = check.metrics.get("pass_hat");
                     for (mean, k) in self.pass_hat.iter_mut().zip(1..) {
-                        mean.add(curve.and_then(|curve| curve.get(k)?.as_f64()).map(|percent| percent / 100.0));
+                        mean.add(
+                            curve.as_ref().and_then(|curve| curve.get(k)?.as_f64()).map(|percent| percent / 100.0),
+                        );
                     }
                 }
                 _ => {}

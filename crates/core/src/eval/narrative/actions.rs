@@ -402,8 +402,9 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
 });
 
 /// What is known of a lower-case word.
-pub(super) fn word(word: &str) -> WordInfo {
-    TABLES.words.get(word).copied().unwrap_or_default()
+pub(super) fn word(word: &str) -> &'static WordInfo {
+    static UNKNOWN: LazyLock<WordInfo> = LazyLock::new(WordInfo::default);
+    TABLES.words.get(word).unwrap_or(&UNKNOWN)
 }
 
 /// The action that a word is, in its base form or as a participle (`closed`).
@@ -485,8 +486,13 @@ pub(super) struct NameInfo {
     pub(super) interface: bool,
 }
 
-/// Reads the words of a tool's name, or of an action that an argument names.
+/// Reads a tool's name, or an action that an argument names.
 pub(super) fn name_info(name: &str) -> NameInfo {
+    words_info(words::each_word(name))
+}
+
+/// Reads the words of such a name.
+pub(super) fn words_info(words: impl Iterator<Item = impl AsRef<str>>) -> NameInfo {
     let mut says = NameInfo::default();
     let mut clear = Actions::NONE;
     let mut unclear: Option<Actions> = None;
@@ -494,14 +500,15 @@ pub(super) fn name_info(name: &str) -> NameInfo {
     let (mut clear_makers, mut unclear_maker) = (true, false);
     let (mut behind_reader, mut joined, mut is_draft) = (false, false, false);
     let mut last_reads = false;
-    for (at, word) in words::each_word(name).enumerate() {
-        let info = self::word(&word);
+    for (at, word) in words.enumerate() {
+        let word = word.as_ref();
+        let info = self::word(word);
         last_reads = info.reads;
         is_draft |= word == "draft" || word == "drafts";
         says.generic |= info.generic;
         says.interface |= info.interface;
         objects = objects.or(info.noun);
-        if matches!(&*word, "and" | "or") {
+        if matches!(word, "and" | "or") {
             joined = true;
             continue;
         }

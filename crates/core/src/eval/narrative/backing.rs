@@ -241,7 +241,7 @@ impl<'a> Evidence<'a> {
         calls: &'a [ToolCall],
         tools: &'a Tools<'a>,
         mutating: &Mutating,
-        finder: &Finder,
+        finder: &Finder<'_>,
     ) -> Self {
         let mut evidence = Self {
             calls,
@@ -263,12 +263,13 @@ impl<'a> Evidence<'a> {
             let failed = trace.result(at).and_then(ToolResult::failed);
             let tool = tools.of(at);
             evidence.by_tool[tool].note(at, failed);
-            evidence.add(at, tool, tools::did(call, trace, mutating), failed, finder);
+            let did = tools::did(call, &tools.list[tool], trace, mutating);
+            evidence.add(at, tool, did, failed, finder);
         }
         evidence
     }
 
-    fn add(&mut self, at: usize, tool: usize, did: Did<'a>, failed: Option<bool>, finder: &Finder) {
+    fn add(&mut self, at: usize, tool: usize, did: Did<'a>, failed: Option<bool>, finder: &Finder<'_>) {
         let named = finder.find(self.calls[at].args.as_ref());
         let tool = &self.tools.list[tool];
         let mut outcomes = CallOutcomes::default();
@@ -394,7 +395,7 @@ impl<'a> Evidence<'a> {
         claim: &Claim,
         objects: &[Object],
         tokens: &[Token<'_>],
-        finder: &Finder,
+        finder: &Finder<'_>,
         aliases: &[String],
     ) -> Judged {
         let mut alias = CallOutcomes::default();

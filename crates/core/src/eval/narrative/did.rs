@@ -8,8 +8,9 @@ use std::sync::LazyLock;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::actions::{self, Actions, NameInfo};
+use super::actions::{self, Actions};
 use super::index::Index;
+use super::tools::Tool;
 use super::{patch, programs, sql, words};
 use crate::json;
 use crate::trace::ToolCall;
@@ -307,19 +308,20 @@ impl<'a> Did<'a> {
         !self.actions.is_empty()
     }
 
-    pub(super) fn read(call: &'a ToolCall) -> Self {
+    /// Reads a call of a tool.
+    pub(super) fn read(call: &'a ToolCall, tool: &Tool<'a>) -> Self {
         static NOTHING: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
         let Some(args) = call.args.as_ref().map_or(Some(&*NOTHING), Value::as_object) else {
             // Arguments that are not an object are not searched.
-            let mut did = Self::named(&call.name, Args::new(&NOTHING));
-            if !did.changes() && !actions::name_info(&call.name).reads {
+            let mut did = Self::named(tool, Args::new(&NOTHING));
+            if !did.changes() && !tool.says.reads {
                 did.hides = Some(Hides::Everything("its arguments cannot be read".to_owned()));
             }
             return did;
         };
         let args = Args::new(args);
-        if call.args.is_none() && !actions::name_info(&call.name).reads {
-            let mut did = Self::named(&call.name, args);
+        if call.args.is_none() && !tool.says.reads {
+            let mut did = Self::named(tool, args);
             if !did.changes() {
                 did.hides = Some(Hides::Everything("its arguments were not recorded".to_owned()));
             }
@@ -330,16 +332,14 @@ impl<'a> Did<'a> {
         if let Some(name) = inner {
             let nested = ["params", "arguments", "args", "input", "parameters", "tool_input", "toolInput"];
             let own = nested.iter().find_map(|key| args.map.get(*key)?.as_object()).unwrap_or(args.map);
-            let did = Self::named(name, Args::new(own));
+            let did = Self::named(&Tool::new(name), Args::new(own));
             return if did.source == Source::Name { Self { source: Source::InnerName, ..did } } else { did };
         }
-        Self::named(&call.name, args)
+        Self::named(tool, args)
     }
 
-    fn named(name: &'a str, args: Args<'a>) -> Self {
-        let says = actions::name_info(name);
-        let names = words::name_words(name);
-        let has = |list: &[&str]| names.iter().any(|word| list.contains(&word.as_ref()));
+    fn named(tool: &Tool<'a>, args: Args<'a>) -> Self {
+        let says = &tool.says;
         let patch = args.texts_at(Keys::Patch).map(|(_, text)| text).next();
         if let Some(text) = patch.filter(|text| patch::is_patch(text)) {
             let mut did = Self::new(Source::Patch, shown(text));
@@ -347,7 +347,7 @@ impl<'a> Did<'a> {
             did.writes_content = true;
             return did;
         }
-        let is_sql = |(key, text): &(&str, &str)| (*key == "sql" || has(&SQLS)) && sql::is_sql(text);
+        let is_sql = |(key, text): &(&str, &str)| (*key == "sql" || tool.has(&SQLS)) && sql::is_sql(text);
         if let Some((_, text)) = args.texts_at(Keys::Sql).find(is_sql) {
             let effects = sql::effects(text);
             let mut did = Self::new(Source::Sql, shown(text));
@@ -356,9 +356,9 @@ impl<'a> Did<'a> {
             return did;
         }
         let runs_shell =
-            has(&SHELLS) || (says.generic && ["command", "commands", "cmd"].iter().any(|key| args.has(key)));
+            tool.has(&SHELLS) || (says.generic && ["command", "commands", "cmd"].iter().any(|key| args.has(key)));
         if runs_shell
-            && !has(&["python", "code"])
+            && !tool.has(&["python", "code"])
             && let Some(text) = shell_text(args)
         {
             let effects = programs::effects(&text);
@@ -370,17 +370,18 @@ impl<'a> Did<'a> {
             return did;
         }
         let code = args.texts_at(Keys::Code).map(|(_, code)| code).next();
-        if let Some(code) = code.filter(|_| has(&CODES) || says.generic || says.interface) {
+        if let Some(code) = code.filter(|_| tool.has(&CODES) || says.generic || says.interface) {
             let mut did = Self::new(Source::Code, shown(code));
             did.hides = Some(Hides::Everything("it runs code that is not read".to_owned()));
             return did;
         }
-        Self::plain(name, &names, says, args)
+        Self::plain(tool, args)
     }
 
     /// A tool whose name and arguments say what it does.
-    fn plain(name: &'a str, names: &[Cow<'a, str>], says: NameInfo, args: Args<'a>) -> Self {
-        let mut did = Self::new(Source::Name, name);
+    fn plain(tool: &Tool<'a>, args: Args<'a>) -> Self {
+        let says = &tool.says;
+        let mut did = Self::new(Source::Name, tool.name);
         let by_argument = args.texts_at(Keys::Action).filter(|(_, value)| is_name(value)).find_map(|(_, value)| {
             let says = actions::name_info(value);
             (says.reads || !says.actions.is_empty()).then_some((value, says))
@@ -397,7 +398,7 @@ impl<'a> Did<'a> {
         }
         if says.reads && did.actions.is_empty() {
             // A lookup that leaves a file behind.
-            if args.texts_at(Keys::Output).next().is_some() && !is_search(names) {
+            if args.texts_at(Keys::Output).next().is_some() && !is_search(tool) {
                 did.actions = Actions::of("save write download create capture");
             }
             return did;
@@ -407,7 +408,8 @@ impl<'a> Did<'a> {
         if args.has("branch") && (args.has("message") || args.has("commit_message")) {
             did.actions = did.actions.or(Actions::of("commit push"));
         }
-        let about_content = || names.iter().any(|word| CONTENT_NOUNS.contains(&words::singular(word).as_ref()));
+        let about_content =
+            || tool.words.iter().any(|word| CONTENT_NOUNS.contains(&words::singular(&word.plain).as_ref()));
         did.writes_content = did.actions.meets(*WRITES) && (args.at(Keys::Content).next().is_some() || about_content());
         if says.interface {
             did.hides = Some(Hides::Everything("what the interface did is not in the call".to_owned()));
@@ -431,8 +433,8 @@ impl<'a> Did<'a> {
 }
 
 /// Whether a tool searches for files, so that a file name is its search term.
-fn is_search(names: &[Cow<'_, str>]) -> bool {
-    names.iter().any(|word| matches!(word.as_ref(), "search" | "find" | "read" | "list" | "get" | "view" | "check"))
+fn is_search(tool: &Tool<'_>) -> bool {
+    tool.has(&["search", "find", "read", "list", "get", "view", "check"])
 }
 
 /// Whether a value is the name of a tool or an action: a few words without a sentence around them.
@@ -545,7 +547,7 @@ mod tests {
             ("route", json!({ "query": "create a file" }), "create", false, Source::Name, false),
         ] {
             let call: ToolCall = ToolCall { name: name.into(), args: Some(args.clone()), ..ToolCall::default() };
-            let did = Did::read(&call);
+            let did = Did::read(&call, &Tool::new(&call.name));
             let found = (did.actions.meets(actions::needed(verb, &[])), did.source, did.hides.is_some());
             assert_eq!(found, (done, source, hidden), "{name} {args}: {verb}");
         }

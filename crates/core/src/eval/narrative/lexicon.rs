@@ -75,6 +75,7 @@ impl Lexicon {
     }
 
     /// What is known of a lower-case word with this key.
+    #[inline]
     pub(super) fn known(&self, key: Key, word: &str) -> &Known {
         self.0.find(key, word).unwrap_or_else(|| by_ending(word))
     }

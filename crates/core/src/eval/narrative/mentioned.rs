@@ -51,8 +51,8 @@ impl Beginnings {
 
 /// Which words of tools a message has, in any inflection.
 pub(super) struct MentionedWords<'a> {
-    /// The root of every word of the tools, and whether the message has it.
-    roots: Index<&'a str, Cell<bool>>,
+    /// The root of every word of the tools that the message may mention, and whether the message has it.
+    roots: Option<Index<&'a str, Cell<bool>>>,
 }
 
 impl<'a> MentionedWords<'a> {
@@ -60,10 +60,10 @@ impl<'a> MentionedWords<'a> {
     pub(super) fn new(tokens: &[Token<'_>], lower: &str, tools: &[&'a Tool<'_>]) -> Self {
         let is_open = |tool: &&&Tool<'_>| tools.len() > FEW || needed(tool).all(|word| may_occur(&word.root, lower));
         let open: Vec<&Tool<'_>> = tools.iter().filter(is_open).copied().collect();
-        let (mut roots, mut beginnings) = (Index::with_room(open.len() * 3), Beginnings::of_irregular());
         if open.is_empty() {
-            return Self { roots };
+            return Self { roots: None };
         }
+        let (mut roots, mut beginnings) = (Index::with_room(open.len() * 3), Beginnings::of_irregular());
         for word in open.iter().flat_map(|tool| &tool.words) {
             if roots.get(&word.root).is_none() {
                 roots.add(&*word.root, Cell::new(false));
@@ -96,12 +96,13 @@ impl<'a> MentionedWords<'a> {
                 _ => {}
             }
         }
-        Self { roots }
+        Self { roots: Some(roots) }
     }
 
     /// Whether every significant word of a tool's name occurs.
     pub(super) fn mentions(&self, tool: &Tool<'_>) -> bool {
-        !tool.words.is_empty() && needed(tool).all(|word| self.roots.get(&word.root).is_some_and(Cell::get))
+        let Some(roots) = &self.roots else { return false };
+        !tool.words.is_empty() && needed(tool).all(|word| roots.get(&word.root).is_some_and(Cell::get))
     }
 }
 

@@ -15,6 +15,8 @@ use super::words::Class;
 const MAX_NAMES: usize = 4096;
 /// Most objects of one claim.
 const MAX_OBJECTS: usize = 16;
+/// Most names that are each searched for. An automaton for all of them takes longer to build than most calls to search.
+const FEW: usize = 12;
 
 /// What a name looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -152,21 +154,28 @@ fn named(token: &Token<'_>) -> Option<Object> {
 }
 
 /// Finds the names of claims in the arguments of calls.
-pub(super) struct Finder {
+pub(super) struct Finder<'o> {
     /// The names, in the order of their numbers.
-    numbers: BTreeMap<Object, usize>,
+    numbers: BTreeMap<&'o Object, usize>,
     kinds: Vec<Kind>,
-    patterns: Option<AhoCorasick>,
+    search: Search<'o>,
 }
 
-impl Finder {
-    pub(super) fn new<'o>(objects: impl Iterator<Item = &'o Object>) -> Self {
+/// How names are searched for.
+enum Search<'o> {
+    /// One after the other.
+    Each(Vec<&'o str>),
+    All(AhoCorasick),
+}
+
+impl<'o> Finder<'o> {
+    pub(super) fn new(objects: impl Iterator<Item = &'o Object>) -> Self {
         let mut numbers = BTreeMap::new();
         let mut names: Vec<&str> = Vec::new();
         let mut kinds = Vec::new();
         for object in objects {
             if names.len() < MAX_NAMES && !numbers.contains_key(object) {
-                numbers.insert(object.clone(), names.len());
+                numbers.insert(object, names.len());
                 names.push(&object.name);
                 kinds.push(object.kind);
             }
@@ -178,7 +187,8 @@ impl Finder {
             builder.ascii_case_insensitive(true).match_kind(MatchKind::Standard);
             builder.kind(Some(AhoCorasickKind::ContiguousNFA)).build(&names).ok()
         };
-        Self { patterns: if names.is_empty() { None } else { build() }, numbers, kinds }
+        let automaton = if names.len() > FEW { build() } else { None };
+        Self { search: automaton.map_or(Search::Each(names), Search::All), numbers, kinds }
     }
 
     pub(super) fn number(&self, object: &Object) -> Option<usize> {
@@ -195,19 +205,42 @@ impl Finder {
 
     /// The numbers of the names that the arguments of a call have, each once.
     pub(super) fn find(&self, args: Option<&Value>) -> Vec<usize> {
-        let (Some(patterns), Some(args)) = (&self.patterns, args) else { return Vec::new() };
         let mut out = Vec::new();
-        each_text(args, &mut |text| {
-            for found in patterns.find_overlapping_iter(text) {
-                if at_borders(text, found.start(), found.end()) {
-                    out.push(found.pattern().as_usize());
-                }
+        let Some(args) = args.filter(|_| self.len() > 0) else { return out };
+        let mut lower = String::new();
+        each_text(args, &mut |text| match &self.search {
+            Search::Each(names) => {
+                lower.clear();
+                lower.push_str(text);
+                lower.make_ascii_lowercase();
+                let found = names.iter().enumerate().filter(|(_, name)| has_whole(&lower, name));
+                out.extend(found.map(|(number, _)| number));
+            }
+            Search::All(automaton) => {
+                let found = automaton.find_overlapping_iter(text);
+                let whole = found.filter(|found| at_borders(text, found.start(), found.end()));
+                out.extend(whole.map(|found| found.pattern().as_usize()));
             }
         });
         out.sort_unstable();
         out.dedup();
         out
     }
+}
+
+/// Whether a text has a name that is not a part of a longer word there. Places may overlap.
+fn has_whole(text: &str, name: &str) -> bool {
+    let next = name.chars().next().map_or(1, char::len_utf8);
+    let mut from = 0;
+    // To learn that a name is not there is much cheaper than to find it.
+    while let Some(at) = text.get(from..).filter(|rest| rest.contains(name)).and_then(|rest| rest.find(name)) {
+        let start = from + at;
+        if at_borders(text, start, start + name.len()) {
+            return true;
+        }
+        from = start + next;
+    }
+    false
 }
 
 /// Whether a part of a text is not a part of a longer word.
@@ -258,12 +291,27 @@ mod tests {
     }
 
     #[test]
+    fn few_names_and_many_are_found_alike() {
+        let mut objects: Vec<Object> =
+            ["a.txt", "data.txt", "- -", "\"a a\"", "\"é-é\"", "'-a-'"].into_iter().filter_map(object).collect();
+        let texts = ["x-a-a-", "a a a", "A a_ba a", "é-é-é É-é", "data.txt.a.txt", "- - -", ""];
+        let args = serde_json::json!(texts);
+        let few = Finder::new(objects.iter()).find(Some(&args));
+        objects.extend((0..=FEW).filter_map(|at| object(&format!("none-{at}"))));
+        let finder = Finder::new(objects.iter());
+        assert!(matches!(finder.search, Search::All(_)));
+        assert_eq!(few, finder.find(Some(&args)));
+        assert!(!few.is_empty());
+    }
+
+    #[test]
     fn names_are_found_at_word_borders_only() {
         let objects = [object("a.txt").unwrap(), object("data.txt").unwrap(), object("#W10").unwrap()];
         let finder = Finder::new(objects.iter());
         let found = |args: Value| finder.find(Some(&args));
         assert_eq!(found(serde_json::json!({ "path": "/x/data.txt", "n": { "id": "#W100" } })), [1]);
         assert_eq!(found(serde_json::json!(["rm a.txt A.TXT", "#w10"])), [0, 2]);
+        assert_eq!(found(serde_json::json!(["aa.txt a.txt_ Data.txt/a.txt"])), [0, 1]);
         assert_eq!(finder.find(None), Vec::<usize>::new());
     }
 }

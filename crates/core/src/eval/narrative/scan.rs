@@ -75,7 +75,10 @@ pub(super) fn small(bytes: &[u8]) -> usize {
 
 /// How many bytes a text starts with that are neither of two.
 pub(super) fn until(bytes: &[u8], one: u8, other: u8) -> usize {
-    run(bytes, |eight| !(between(eight, one, one) | between(eight, other, other)) & HIGH)
+    // The lowest byte that is marked is zero, those above it may not be.
+    let zero = |eight: u64| eight.wrapping_sub(all(1)) & !eight;
+    let (one, other) = (all(one), all(other));
+    run(bytes, |eight| !(zero(eight ^ one) | zero(eight ^ other)) & HIGH)
 }
 
 /// How many bytes a text starts with that belong to a class. `class` sets the highest bit of each byte that does.

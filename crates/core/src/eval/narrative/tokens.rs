@@ -85,6 +85,9 @@ impl Token<'_> {
     }
 }
 
+/// The letters of a word that is not read as one.
+const CANNOT: u64 = u64::from_le_bytes(*b"cannot\0\0");
+
 /// How many bytes of a message there are for each token, about.
 const BYTES_PER_TOKEN: usize = 5;
 
@@ -93,9 +96,7 @@ pub(super) fn read<'a>(text: &'a str, lower: &'a str) -> Vec<Token<'a>> {
     debug_assert_eq!(text.len(), lower.len());
     let out = Vec::with_capacity(text.len() / BYTES_PER_TOKEN + 8);
     let mut reader = Reader { text, lower, lexicon: Lexicon::get(), at: 0, line_start: true, out };
-    while reader.at < text.len() {
-        reader.step();
-    }
+    reader.read_to(text.len());
     reader.mark(Kind::End { question: false }, 0);
     reader.out
 }
@@ -152,6 +153,12 @@ impl<'a> Reader<'a> {
         self.at = end;
     }
 
+    fn read_to(&mut self, end: usize) {
+        while self.at < end {
+            self.step();
+        }
+    }
+
     #[inline]
     fn step(&mut self) {
         let first = self.text.as_bytes().get(self.at).copied().unwrap_or(0);
@@ -161,7 +168,18 @@ impl<'a> Reader<'a> {
         self.line_start = false;
         // Most of a message is letters with spaces between them.
         match first {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => return self.word(),
+            b'a'..=b'z' | b'A'..=b'Z' => {
+                if !self.plain_word() {
+                    self.joined_word();
+                }
+                return;
+            }
+            b'0'..=b'9' => {
+                if !self.plain_number() {
+                    self.joined_word();
+                }
+                return;
+            }
             b',' => return self.joint(Kind::Comma),
             b':' => return self.joint(Kind::Colon),
             // Emphasis and other small signs are invisible, below there are more of them.
@@ -204,8 +222,8 @@ impl<'a> Reader<'a> {
                 self.say("and", self.at + 1);
                 self.at += 1;
             }
-            '@' | '#' if next.is_some_and(char::is_alphanumeric) => self.word(),
-            c if c.is_alphanumeric() => self.word(),
+            '@' | '#' if next.is_some_and(char::is_alphanumeric) => self.joined_word(),
+            c if c.is_alphanumeric() => self.joined_word(),
             // Emphasis, currency and other small signs are invisible; pictures end a clause.
             c if c.is_ascii() || c.is_whitespace() || is_quiet(c) => self.at += c.len_utf8(),
             _ => self.mark(Kind::Stop, c.len_utf8()),
@@ -298,9 +316,7 @@ impl<'a> Reader<'a> {
         let Some(close) = self.window(self.at).find("](") else { return self.mark(Kind::Stop, 1) };
         let inner = self.at + 1..self.at + close;
         self.at = inner.start;
-        while self.at < inner.end {
-            self.step();
-        }
+        self.read_to(inner.end);
         // A quote inside may have reached past the text of the link; its address then belongs to the quote.
         if self.at == inner.end {
             self.at += self.window(self.at).find(')').map_or("](".len(), |at| at + 1);
@@ -320,13 +336,6 @@ impl<'a> Reader<'a> {
     }
 
     /// A run of letters and figures with what joins them.
-    fn word(&mut self) {
-        if !self.plain_word() && !self.plain_number() {
-            self.joined_word();
-        }
-    }
-
-    /// The same for what may be joined.
     #[inline(never)]
     fn joined_word(&mut self) {
         let start = self.at;
@@ -386,14 +395,15 @@ impl<'a> Reader<'a> {
             return false;
         }
         let end = start + length;
-        let text = &self.lower[start..end];
+        let Some(text) = self.lower.get(start..end) else { return false };
         let sign = written.get(length);
-        if text == "cannot" || (matches!(sign, Some(b':' | b'.')) && matches!(text, "http" | "https" | "www")) {
+        let is_address = || matches!(sign, Some(b':' | b'.')) && matches!(text, "http" | "https" | "www");
+        if (head.lower, length) == (CANNOT, 6) || is_address() {
             return false;
         }
         let known = self.lexicon.known(Key::new(head.lower, tail, length), text);
         let kind = Kind::Word(known.class);
-        self.out.push(Token { text: text.into(), span: start..end, kind, is_plain: true, known });
+        self.out.push(Token { text: Cow::Borrowed(text), span: start..end, kind, is_plain: true, known });
         self.at = end + usize::from(sign == Some(&b' '));
         true
     }
@@ -458,9 +468,10 @@ fn written_out(word: &str) -> (&str, Option<&'static str>) {
 }
 
 /// Whether what follows letters or digits does not join them to more.
+#[inline]
 fn ends_word(rest: &[u8]) -> bool {
     match rest {
-        [b' ', ..] | [] => true,
+        [b' ' | b',' | b'\n', ..] | [] => true,
         [b'_' | b'.' | b'/' | b'@' | b'#' | b'-' | b'\'' | b':', next, ..] => {
             next.is_ascii() && !next.is_ascii_alphanumeric()
         }

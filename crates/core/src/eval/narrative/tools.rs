@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use super::actions::{self, NameInfo};
 use super::backing::Mutating;
 use super::did::Did;
 use super::{lexicon, words};
@@ -13,8 +14,24 @@ use crate::trace::{ToolCall, Trace};
 pub(super) struct Tool<'a> {
     pub(super) name: &'a str,
     pub(super) words: Vec<Word<'a>>,
+    /// What the words of its name say.
+    pub(super) says: NameInfo,
     /// Its calls, in order.
     pub(super) calls: Vec<usize>,
+}
+
+impl<'a> Tool<'a> {
+    /// A tool without calls.
+    pub(super) fn new(name: &'a str) -> Self {
+        let words: Vec<Word<'a>> = words::each_word(name).map(Word::new).collect();
+        let says = actions::words_info(words.iter().map(|word| &word.plain));
+        Self { name, words, says, calls: Vec::new() }
+    }
+
+    /// Whether its name has one of some words.
+    pub(super) fn has(&self, list: &[&str]) -> bool {
+        self.words.iter().any(|word| list.contains(&word.plain.as_ref()))
+    }
 }
 
 /// A word of a tool's name.
@@ -53,8 +70,7 @@ impl<'a> Tools<'a> {
         let mut places: BTreeMap<&'a str, usize> = BTreeMap::new();
         for (at, call) in calls.iter().enumerate() {
             let place = *places.entry(&call.name).or_insert_with(|| {
-                let words = words::each_word(&call.name).map(Word::new).collect();
-                list.push(Tool { name: &call.name, words, calls: Vec::new() });
+                list.push(Tool::new(&call.name));
                 list.len() - 1
             });
             list[place].calls.push(at);
@@ -74,8 +90,8 @@ impl<'a> Tools<'a> {
     }
 }
 
-/// What a call did, unless something says that its tool changes nothing.
-pub(super) fn did<'a>(call: &'a ToolCall, trace: &Trace, mutating: &Mutating) -> Did<'a> {
-    let is_read_only = mutating.is_readonly(&call.name) || trace.is_read_only(call);
-    if is_read_only { Did::nothing(call) } else { Did::read(call) }
+/// What a call of a tool did, unless something says that the tool changes nothing.
+pub(super) fn did<'a>(call: &'a ToolCall, tool: &Tool<'a>, trace: &Trace, mutating: &Mutating) -> Did<'a> {
+    let is_read_only = mutating.is_readonly(tool.name) || trace.is_read_only(call);
+    if is_read_only { Did::nothing(call) } else { Did::read(call, tool) }
 }

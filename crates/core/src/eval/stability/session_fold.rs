@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::session::{Dimensions, Measures, SUB_SCORES};
-use crate::eval::gate::Metrics;
+use crate::eval::metrics::Metrics;
 
 /// What is kept of the sessions besides the weakest score of each.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

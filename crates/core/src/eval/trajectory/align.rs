@@ -208,7 +208,7 @@ pub(super) fn align(
             found.assignment = Some((candidates, matching));
             found
         }
-        MatchMode::Subset => subset(&fits.candidates(least), recorded),
+        MatchMode::Subset => subset(rules.len(), fits, least, recorded),
     })
 }
 
@@ -234,14 +234,14 @@ fn positional(matched: Vec<Option<usize>>, recorded: usize) -> (Vec<Option<usize
 }
 
 /// Every recorded call needs its own expectation; earlier calls come first.
-fn subset(candidates: &[Vec<u32>], recorded: usize) -> Alignment {
+fn subset(rules: usize, fits: &Fits, least: Fit, recorded: usize) -> Alignment {
     let mut by_call = vec![Vec::new(); recorded];
-    for (rule, row) in (0_u32..).zip(candidates) {
-        for call in row {
+    for (rule, row) in (0_u32..).zip(fits.rows()) {
+        for (call, _) in row.iter().filter(|(_, fit)| *fit >= least) {
             by_call[*call as usize].push(rule);
         }
     }
-    let matching = matching::maximum(&by_call, candidates.len());
+    let matching = matching::maximum(&by_call, rules);
     let not_allowed = (0..recorded).filter(|call| matching.right_of[*call].is_none()).collect();
     Alignment {
         matched: matching.left_of.clone(),

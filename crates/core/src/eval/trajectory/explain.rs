@@ -1,5 +1,8 @@
 //! Why recorded calls do not match the reference: nearest misses and proofs.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
 use super::align::{Alignment, Fits};
 use super::rule::{RecordedCall, Rule};
 use super::{Competition, MatchMode, TraceMismatch, TraceValidation};
@@ -14,31 +17,29 @@ pub(super) fn explain(
     mode: MatchMode,
     max_extra: Option<usize>,
     rules: &[Rule],
-    alignment: &Alignment,
+    alignment: Alignment,
     fits: &Fits,
     seen: &[RecordedCall<'_>],
 ) -> TraceValidation {
     let passed = alignment.passed();
-    let mut out = TraceValidation {
-        passed,
-        mismatches: Vec::new(),
-        matched: alignment.matched.clone(),
-        competitions: Vec::new(),
-    };
+    let competitions = if passed { Vec::new() } else { competitions(mode, &alignment) };
+    let Alignment { matched, missing, not_allowed, wrong, .. } = alignment;
+    let mut out = TraceValidation { passed, mismatches: Vec::new(), matched, competitions };
     if passed {
         return out;
     }
-    if let Some(wrong) = &alignment.wrong {
-        out.mismatches = wrong.iter().map(|pair| position(rules, seen, *pair)).collect();
+    if let Some(wrong) = wrong {
+        out.mismatches = wrong.into_iter().map(|pair| position(rules, seen, pair)).collect();
         return out;
     }
-    out.competitions = competitions(mode, alignment);
-    let mut used = vec![false; seen.len()];
-    for call in alignment.matched.iter().flatten() {
+    // Only near misses ask which calls are taken.
+    let mut used = vec![false; if missing.is_empty() { 0 } else { seen.len() }];
+    for call in out.matched.iter().flatten().filter(|_| !missing.is_empty()) {
         used[*call] = true;
     }
+    out.mismatches.reserve_exact(missing.len() + not_allowed.len());
     let mut budget = MAX_COMPARED;
-    for at in &alignment.missing {
+    for at in &missing {
         let rule = &rules[*at];
         let near = nearest(*at, rule, fits, seen, &used, &mut budget);
         let taken = out.competitions.iter().find(|set| set.expected.contains(at) && set.expected.len() > 1);
@@ -60,19 +61,25 @@ pub(super) fn explain(
             reason: format!("calls[{at}] ({}) is missing: {why}", rule.name),
         });
     }
-    for call in &alignment.not_allowed {
+    for call in &not_allowed {
         let name = seen[*call].name;
         let taken = out.competitions.iter().find(|set| set.recorded.contains(call) && !set.expected.is_empty());
         let why = match (mode, max_extra, taken) {
-            (MatchMode::Subset, _, Some(set)) => compete(set),
-            (_, Some(limit), _) => format!("at most {} allowed", plural(limit, "extra call")),
-            _ => "the reference does not allow it".to_owned(),
+            (MatchMode::Subset, _, Some(set)) => compete(set).into(),
+            (_, Some(limit), _) => format!("at most {} allowed", plural(limit, "extra call")).into(),
+            _ => Cow::from("the reference does not allow it"),
         };
+        // Most mismatches are extra calls: their reason is written without growing.
+        let mut reason =
+            String::with_capacity("tool_calls[] () is an extra call: ".len() + 20 + name.len() + why.len());
+        // Writing into a String cannot fail.
+        let _ = write!(reason, "tool_calls[{call}]");
+        reason.extend([" (", name, ") is an extra call: ", &why]);
         out.mismatches.push(TraceMismatch {
             expected_index: None,
             recorded_index: Some(*call),
             diffs: Vec::new(),
-            reason: format!("tool_calls[{call}] ({name}) is an extra call: {why}"),
+            reason,
         });
     }
     out

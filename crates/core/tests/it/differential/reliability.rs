@@ -35,7 +35,8 @@ fn reliability_agrees_with_brute_force() {
         let due = if passes == count { Verdict::Pass } else { Verdict::Fail };
         let context = format!("case {seed}: {outcomes:?} {}", found.metrics.object());
         assert_eq!(found.verdict, due, "{context}");
-        let metric = |name: &str| found.metrics.get(name).unwrap_or_else(|| panic!("{name}: {context}"));
+        let metrics = found.metrics.object();
+        let metric = |name: &str| metrics.get(name).unwrap_or_else(|| panic!("{name}: {context}"));
 
         let mut curve = Vec::new();
         for k in 1..=count {

@@ -126,7 +126,7 @@ fn stability_agrees_with_the_brute_force() {
         }
         assert_eq!(found.metrics.iter().count(), due.len(), "{}", context());
         for (name, due) in due {
-            let value = found.metrics.get(name).and_then(Value::as_f64).unwrap();
+            let value = found.metrics.number(name).unwrap();
             assert!(near(value, due), "{name} is {value}, expected {due}: {}", context());
         }
         let verdict = if least >= 0.5 { Verdict::Pass } else { Verdict::Fail };
@@ -155,7 +155,7 @@ fn stability_agrees_with_the_brute_force() {
             due.push((name, others.iter().map(|world| sub_scores(world)[at]).fold(1.0, f64::min)));
         }
         for (name, due) in due {
-            if let Some(value) = found.metrics.get(name).and_then(Value::as_f64) {
+            if let Some(value) = found.metrics.number(name) {
                 assert!(near(value, due), "{name} is {value}, may be {due}: {masks:?} {others:?} {}", context());
             }
         }

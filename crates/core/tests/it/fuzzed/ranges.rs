@@ -9,7 +9,7 @@ pub(crate) fn check(gate: GateKind, metrics: &Metrics) {
     for (name, value) in metrics.iter() {
         let metric = info.metrics.iter().find(|metric| metric.name == name);
         let metric = metric.unwrap_or_else(|| panic!("{gate}.{name} is not in the table"));
-        assert!(is_of(metric.kind, value), "{gate}.{name} is {value}, which is no {:?}", metric.kind);
+        assert!(is_of(metric.kind, &value), "{gate}.{name} is {value}, which is no {:?}", metric.kind);
     }
     // One that never happened, such as the time until a fault was noticed, has neither a value nor a gap in the evidence.
     let both = |name: &&str| metrics.get(name).is_some() && metrics.why_missing(name).is_some();
