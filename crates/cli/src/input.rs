@@ -96,7 +96,8 @@ const WRITTEN: Wanted = Wanted {
 
 /// The files, each once: a file itself, or the YAML files of a folder in sorted order. `note` is called for what was skipped.
 pub(crate) fn expand(paths: &[PathBuf], trust: Trust, note: &mut dyn FnMut(&str)) -> Vec<Result<PathBuf, FileError>> {
-    let mut out: Vec<_> = paths.iter().flat_map(|path| files(path, &WRITTEN, trust, note)).collect();
+    let found = paths.iter().flat_map(|path| files(path, &WRITTEN, trust, note));
+    let mut out: Vec<_> = found.map(|found| found.map(|found| found.path)).collect();
     let mut seen = BTreeSet::new();
     out.retain(|found| found.as_ref().map_or(true, |path| seen.insert(path.clone())));
     out
@@ -105,6 +106,13 @@ pub(crate) fn expand(paths: &[PathBuf], trust: Trust, note: &mut dyn FnMut(&str)
 /// Most skipped paths of one folder that are listed.
 const NAMED: usize = 5;
 
+/// A file that was named, or found in a folder.
+pub(crate) struct FoundFile {
+    pub(crate) path: PathBuf,
+    /// The size of a regular file in a folder; `None` where it was not asked for.
+    pub(crate) size: Option<u64>,
+}
+
 /// The files of one path: a file itself, or the wanted files in and below a folder, sorted. `note` is called for what was
 /// skipped.
 pub(crate) fn files(
@@ -112,9 +120,9 @@ pub(crate) fn files(
     wanted: &Wanted,
     trust: Trust,
     note: &mut dyn FnMut(&str),
-) -> Vec<Result<PathBuf, FileError>> {
+) -> Vec<Result<FoundFile, FileError>> {
     if !path.is_dir() {
-        return vec![Ok(path.to_owned())];
+        return vec![Ok(FoundFile { path: path.to_owned(), size: None })];
     }
     let (mut out, mut left_out) = (Vec::new(), Vec::new());
     walk(path, wanted, trust, &mut out, &mut left_out);
@@ -138,7 +146,7 @@ fn walk(
     folder: &Path,
     wanted: &Wanted,
     trust: Trust,
-    out: &mut Vec<Result<PathBuf, FileError>>,
+    out: &mut Vec<Result<FoundFile, FileError>>,
     left_out: &mut LeftOut,
 ) {
     let names = match file::names(folder, trust) {
@@ -149,7 +157,8 @@ fn walk(
         let path = folder.join(name);
         // A link to a folder may be cyclic; a link to a file is a file. The target of an untrusted link is not even looked at;
         // reading it is an error.
-        let own = path.symlink_metadata().map(|about| about.file_type()).ok();
+        let about = path.symlink_metadata().ok();
+        let own = about.as_ref().map(fs::Metadata::file_type);
         let is_link = own.is_some_and(|own| own.is_symlink());
         let kind = match trust {
             Trust::Trusted if is_link => path.metadata().map(|about| about.file_type()).ok(),
@@ -165,7 +174,8 @@ fn walk(
             if wanted.leaves_out_pipes && kind.is_some_and(|kind| !kind.is_file()) {
                 left_out.push((path, "it is not a regular file, and reading it could block forever"));
             } else {
-                out.push(Ok(path));
+                let size = about.filter(fs::Metadata::is_file).map(|about| about.len());
+                out.push(Ok(FoundFile { path, size }));
             }
         }
     }

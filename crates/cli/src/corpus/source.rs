@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::eval_archive::{self, EvalArchive};
 use super::unpack::Unpacked;
-use crate::input::{self, FileError, Places, Wanted, file_error, io_error};
+use crate::input::{self, FileError, FoundFile, Places, Wanted, file_error, io_error};
 
 const RECORDS: Wanted = Wanted {
     is_meant: is_named_like_records,
@@ -85,12 +85,20 @@ impl Source {
             Place::Refused(refusal) => return Err(refusal.clone()),
         };
         let file = input::open(path, Trust::Trusted).map_err(|error| io_error(path, &error))?;
-        let about = file.metadata().map_err(|error| io_error(path, &error))?;
-        // On some systems opening a folder succeeds, and only reading it fails.
-        if about.is_dir() {
-            return Err(file_error(Code::ReadFailed, path, "is a folder", "it was a file a moment ago; start again"));
-        }
-        open_file(file, about.is_file(), progress).map_err(|failure| failure.moved(input::shown(path)))
+        // Anything else that can be opened is a regular file, or a folder.
+        let is_regular = if input::is_handed_over(path) {
+            file.metadata().map_err(|error| io_error(path, &error))?.is_file()
+        } else {
+            true
+        };
+        open_file(file, is_regular, progress).map_err(|failure| {
+            // On some systems opening a folder succeeds, and only reading it fails.
+            if path.is_dir() {
+                file_error(Code::ReadFailed, path, "is a folder", "it was a file a moment ago; start again")
+            } else {
+                failure.moved(input::shown(path))
+            }
+        })
     }
 
     fn new(name: String, size: Option<u64>, place: Place) -> Self {
@@ -104,13 +112,32 @@ fn open_file(mut file: fs::File, is_regular: bool, progress: &Arc<AtomicU64>) ->
         // A pipe is not an archive, and cannot be read twice.
         return Ok(Unpacked::new(Box::new(file), Arc::clone(progress)));
     }
-    let mut start = Vec::with_capacity(eval_archive::MAGIC.len());
-    let read = (&mut file).take(eval_archive::MAGIC.len() as u64).read_to_end(&mut start);
-    read.map_err(|error| Failure::error((), format!("cannot be read: {error}")).code(Code::ReadFailed))?;
-    if start == *eval_archive::MAGIC {
+    // Many files are short, and then this is all of it.
+    let mut start = vec![0; START];
+    let count = read_up_to(&mut file, &mut start, eval_archive::MAGIC.len());
+    let count = count.map_err(|error| Failure::error((), format!("cannot be read: {error}")).code(Code::ReadFailed))?;
+    start.truncate(count);
+    if start.starts_with(eval_archive::MAGIC) {
         return Ok(Unpacked::new(Box::new(EvalArchive::new(file)?), Arc::clone(progress)));
     }
     Ok(Unpacked::of_file(Box::new(io::Cursor::new(start).chain(file)), Arc::clone(progress)))
+}
+
+/// Bytes that are read first.
+const START: usize = 16 * 1024;
+
+/// Reads once, and again while there are fewer bytes than `least`. Returns how many there are.
+fn read_up_to(file: &mut fs::File, bytes: &mut [u8], least: usize) -> io::Result<usize> {
+    let mut count = 0;
+    while count < least {
+        match file.read(&mut bytes[count..]) {
+            Ok(0) => break,
+            Ok(more) => count += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(count)
 }
 
 /// The inputs, in order and each once. A file is used regardless of its name, a folder means the record files in it and below
@@ -127,7 +154,7 @@ pub(crate) fn expand(inputs: &[PathBuf], note: &mut dyn FnMut(&str)) -> Vec<Sour
             continue;
         }
         for file in input::files(input, &RECORDS, Trust::Trusted, note) {
-            match file.and_then(|path| source(path, &mut places)) {
+            match file.and_then(|file| source(file, &mut places)) {
                 Ok((place, source)) => {
                     // A record that is read twice counts twice, so a file is one source regardless of its spelling.
                     if seen.insert(place.into_os_string()) {
@@ -196,11 +223,16 @@ pub(crate) fn total(sources: &[Source]) -> Option<u64> {
 }
 
 /// A file as a source, and its place.
-fn source(path: PathBuf, places: &mut Places) -> Result<(PathBuf, Source), FileError> {
-    let about = fs::metadata(&path).map_err(|error| io_error(&path, &error))?;
+fn source(FoundFile { path, size }: FoundFile, places: &mut Places) -> Result<(PathBuf, Source), FileError> {
+    let size = match size {
+        Some(size) => Some(size),
+        None => {
+            let about = fs::metadata(&path).map_err(|error| io_error(&path, &error))?;
+            about.is_file().then_some(about.len())
+        }
+    };
     // What an archive unpacks to is not known.
-    let is_archive = path.extension().is_some_and(|ext| ext == "eval");
-    let size = (about.is_file() && !is_archive).then_some(about.len());
+    let size = size.filter(|_| path.extension().is_none_or(|ext| ext != "eval"));
     let name = input::shown(&path);
     Ok((places.of(&path), Source::new(name, size, Place::File(path))))
 }

@@ -117,7 +117,7 @@ impl Search {
         let note = &mut |note: &str| self.complaints.push_str(&format!("{note}\n"));
         for file in input::files(path, &WRITTEN, Trust::Trusted, note) {
             match file {
-                Ok(file) => drop(self.files.insert(file)),
+                Ok(file) => drop(self.files.insert(file.path)),
                 // Suites without recordings are clean.
                 Err(_) if has_yaml => {}
                 Err(refusal) => self.refuse(&refusal),

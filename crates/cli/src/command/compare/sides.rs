@@ -134,8 +134,8 @@ fn cassettes(path: &Path, suites: &[File], trust: Trust) -> Result<Side, FileErr
     let mut side = Side::default();
     let mut skipped = Vec::new();
     let mut found: BTreeMap<(String, String, String), BTreeMap<u64, Cassette>> = BTreeMap::new();
-    for path in input::files(path, &CASSETTES, trust, &mut |note| skipped.push(note.to_owned())) {
-        let path = path?;
+    for file in input::files(path, &CASSETTES, trust, &mut |note| skipped.push(note.to_owned())) {
+        let path = file?.path;
         let cassette = Cassette::open_as(&path, trust)
             .map_err(|error| file_error(error.code(), &path, error.why(), "record it again, or remove it"))?;
         // cassettes/SUITE/TEST/MODEL/RUN.json

@@ -68,8 +68,8 @@ impl<R: Read> Window<R> {
         (self.start, self.end) = (0, self.end - self.start);
         if len < BATCH && is_full {
             self.bytes.resize((4 * len).min(BATCH), 0);
-        } else if len - self.end < len.min(BATCH) / 2 {
-            let larger = (2 * len).min(self.most).max(self.end + len.min(BATCH));
+        } else if len >= BATCH && len - self.end < BATCH / 2 {
+            let larger = (2 * len).min(self.most).max(self.end + BATCH);
             self.bytes.resize(larger, 0);
         }
         let to = self.bytes.len().min(self.end + BATCH);
