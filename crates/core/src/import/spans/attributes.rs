@@ -29,6 +29,15 @@ pub(in super::super) struct Attributes<'a> {
     encoding: Encoding,
     /// Each key once, in the order of the keys.
     entries: Vec<Entry<'a>>,
+    /// The bits of all keys. Most attributes that are looked for are not there.
+    bits: u64,
+}
+
+/// One bit for each key. Keys of one vocabulary begin alike, so their length and their end tell them apart.
+fn bit(key: &str) -> u64 {
+    let byte = |at: usize| key.as_bytes().get(at).copied().map_or(0, usize::from);
+    let (length, last) = (key.len(), key.len().wrapping_sub(1));
+    1 << ((length.wrapping_mul(7) ^ byte(last).wrapping_mul(13) ^ byte(last.wrapping_sub(4)).wrapping_mul(29)) % 64)
 }
 
 #[derive(Debug, Clone)]
@@ -68,9 +77,13 @@ impl<'a> Entry<'a> {
     }
 }
 
+fn bits(entries: &[Entry<'_>]) -> u64 {
+    entries.iter().fold(0, |bits, entry| bits | bit(&entry.key))
+}
+
 impl Default for Attributes<'_> {
     fn default() -> Self {
-        Self { encoding: Encoding::Plain, entries: Vec::new() }
+        Self { encoding: Encoding::Plain, entries: Vec::new(), bits: 0 }
     }
 }
 
@@ -109,7 +122,8 @@ impl<'a> Attributes<'a> {
         }
         let mut entries: Vec<Entry<'a>> = list.into_iter().map(|(_, entry)| entry).collect();
         entries.dedup_by(|next, first| next.key == first.key);
-        Ok(Self { encoding: Encoding::Tagged, entries })
+        let bits = bits(&entries);
+        Ok(Self { encoding: Encoding::Tagged, entries, bits })
     }
 
     pub(in super::super) fn is_empty(&self) -> bool {
@@ -118,6 +132,7 @@ impl<'a> Attributes<'a> {
 
     fn sort(&mut self) {
         self.entries.sort_by(|a, b| a.key.cmp(&b.key));
+        self.bits = bits(&self.entries);
     }
 
     /// Adds attributes, each instead of an earlier one under its key.
@@ -146,6 +161,9 @@ impl<'a> Attributes<'a> {
     }
 
     fn entry(&self, key: &str) -> Option<&Entry<'a>> {
+        if self.bits & bit(key) == 0 {
+            return None;
+        }
         let at = self.entries.binary_search_by(|entry| (*entry.key).cmp(key)).ok()?;
         self.entries.get(at)
     }
