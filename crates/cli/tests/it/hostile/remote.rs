@@ -22,6 +22,8 @@ const BROKE: &str = "the connection to HOST was lost before a response arrived";
 const FILLER: &[u8] = &[b'x'; 1 << 16];
 /// More of it than any bound here allows.
 const MUCH: usize = 20_000;
+/// Megabytes for a text that grows to a limit: it is copied as it grows, and the allocator keeps what it had for some milliseconds.
+const GROWN: u64 = 120;
 
 /// How a request of this number is answered.
 trait Act: Fn(&mut TcpStream, i64) -> io::Result<()> + Send + Sync + 'static {}
@@ -321,7 +323,8 @@ fn a_remote_server_with_an_invalid_reply_fails_that_call() {
                 (0..MUCH).try_for_each(|_| stream.write_all(FILLER))
             },
             too_long,
-        ),
+        )
+        .taking(GROWN),
         goes_on(
             "a refusal without end",
             |stream, _| {
@@ -379,7 +382,8 @@ fn a_remote_server_with_an_invalid_reply_fails_that_call() {
                 stream.write_all(&response("200 OK", "application/json", reply.to_string().as_bytes()))
             },
             too_long,
-        ),
+        )
+        .taking(GROWN),
         goes_on(
             "no JSON",
             |stream, _| stream.write_all(&response("200 OK", "application/json", STEER.as_bytes())),
@@ -411,7 +415,8 @@ fn a_remote_server_with_a_broken_stream_fails_at_most_that_call() {
                 (0..MUCH).try_for_each(|_| stream.write_all(FILLER))
             },
             "transport: the server sent an event of more than 16777216 bytes",
-        ),
+        )
+        .taking(GROWN),
         goes_on(
             "events without end",
             |stream, _| {
