@@ -11,6 +11,7 @@
 //!
 //! Spans without any model, agent or tool are not a trace of an agent, and are left out.
 
+mod answers;
 mod attributes;
 mod calls;
 mod conversation;
