@@ -137,6 +137,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
             builder.add(message, &place)?;
         }
     }
+    builder.refuse_reply_alone(messages.len())?;
     Ok(vec![Imported { id, group: None, seal: None, fields: record.text.into(), trace: builder.finish(None, None) }])
 }
 
