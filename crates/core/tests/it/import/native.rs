@@ -71,6 +71,35 @@ fn a_cassette_that_was_edited_or_contradicts_itself_is_refused() {
 }
 
 #[test]
+fn calls_that_an_envelope_does_not_read_are_refused() {
+    let call = r#"{"name": "find"}"#;
+    for key in ["toolCalls", "toolInvocations", "functionCall", "function_calls", "tool_uses", "intermediate_steps"] {
+        assert_eq!(
+            refusal(Format::Envelope, &format!(r#"{{"tool_calls": [{call}], "{key}": [{call}]}}"#)),
+            format!(
+                "record.{key} is not a key of this format, and could hold calls / a trace without those calls could pass by \
+                 mistake; write them as this format does"
+            )
+        );
+        for empty in ["null", "[]"] {
+            let text = format!(r#"{{"tool_calls": [{call}], "{key}": {empty}}}"#);
+            assert_eq!(read(Format::Envelope, &text).unwrap().len(), 1);
+        }
+    }
+    let names = |names: &str| format!(r#"{{"tool_calls": [{call}], "tool_names": {names}}}"#);
+    for wrong in ["[]", r#"["refund"]"#, r#"["find", "refund"]"#] {
+        assert_eq!(
+            refusal(Format::Envelope, &names(wrong)),
+            "`tool_names` are not the names in `tool_calls` / a call may be missing; correct `tool_calls`, or leave \
+             `tool_names` out"
+        );
+    }
+    for right in [r#"["find"]"#, "null"] {
+        assert_eq!(read(Format::Envelope, &names(right)).unwrap().len(), 1);
+    }
+}
+
+#[test]
 fn a_run_that_is_described_twice_is_refused() {
     for other in ["messages", "traj", "values", "simulations", "trace"] {
         let text = format!(r#"{{"tool_calls": [], "final_response": "Hi", "{other}": []}}"#);
