@@ -34,7 +34,7 @@ pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
 }
 
 pub(super) fn read(record: Record<'_>) -> Result<Vec<Imported<'_>>, ImportError> {
-    let mut envelope: Envelope = wire::typed(record.text)?;
+    let mut envelope: Envelope = wire::typed(record.text).map_err(|error| with_hint(error, record.text))?;
     let own = [envelope.tool_calls.is_some(), envelope.tool_results.is_some(), envelope.conversation.is_some()];
     let others = [&envelope.messages, &envelope.traj, &envelope.values, &envelope.simulations];
     let is_other = others.map(Option::is_some).into_iter().chain([envelope.trace.is_some()]);
@@ -61,6 +61,16 @@ pub(super) fn read(record: Record<'_>) -> Result<Vec<Imported<'_>>, ImportError>
     let each = |(server, tools): (String, Vec<String>)| tools.into_iter().map(move |tool| (server.clone(), tool));
     trace.read_only = tools.into_iter().flat_map(each).collect();
     Ok(vec![Imported { id, group, seal, fields: record.text.into(), trace }])
+}
+
+/// Adds a hint where the calls are those of a message, as steps of `smolagents` have them.
+fn with_hint(error: ImportError, text: &str) -> ImportError {
+    let calls = Shape::part(text).and_then(|shape| shape.child("tool_calls"));
+    let has_function = calls.is_some_and(|calls| calls.elements().iter().any(|call| call.has(&["function"])));
+    if !has_function || error.hint.is_some() {
+        return error;
+    }
+    error.hint("a call of an envelope has a `name` and `args`; score messages as a whole list, and runs of smolagents as spans")
 }
 
 /// Refuses calls that an envelope does not read: those under keys of other programs, and names without a call.

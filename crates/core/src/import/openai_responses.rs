@@ -84,7 +84,8 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
         }
         add_all(&mut exchange, &items, "items")?;
         // What the model writes before an answer is one reply.
-        if !exchange.has_asked && !exchange.has_instructions {
+        let is_prompt = |item: &Item<'_>| matches!(item.role.as_deref(), Some("system" | "developer"));
+        if !exchange.has_asked && !items.iter().any(is_prompt) {
             exchange.builder.refuse_reply_alone(1)?;
         }
         exchange.builder.spend(Spent::Unknown);

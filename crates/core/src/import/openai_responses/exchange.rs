@@ -17,8 +17,6 @@ pub(super) struct Exchange<'o> {
     pub(super) has_replied: bool,
     /// Whether there is a message of the user.
     pub(super) has_asked: bool,
-    /// Whether there is a system prompt.
-    pub(super) has_instructions: bool,
     /// How many calls wait for an answer that is an item of its own.
     pub(super) waiting: usize,
     /// Whether the last message is a refusal.
@@ -32,7 +30,6 @@ impl<'o> Exchange<'o> {
             open: None,
             has_replied: false,
             has_asked: false,
-            has_instructions: false,
             waiting: 0,
             is_refused: false,
         }
@@ -48,7 +45,6 @@ impl<'o> Exchange<'o> {
             Said::Nothing => return Ok(()),
             Said::Message(None) => {
                 self.is_refused = false;
-                self.has_instructions = true;
                 return Ok(());
             }
             Said::Message(Some(message)) => {

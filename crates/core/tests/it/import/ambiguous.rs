@@ -263,7 +263,7 @@ fn a_reply_alone_is_refused_but_not_a_conversation_that_begins_with_one() {
                 "the list has only a message of the model: {why} put everything that was sent before it into the list"
             ),
             "{text}"
-        )
+        );
     };
     let greeting = r#"{"role": "assistant", "content": "Anything else?"}"#;
     let question = r#"{"role": "user", "content": "No"}"#;

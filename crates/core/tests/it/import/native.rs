@@ -24,6 +24,12 @@ fn an_invalid_envelope_is_refused_with_its_place() {
         refusal(Format::Envelope, r#"{"group": [], "tool_calls": []}"#),
         "group: expected a string or a number, found a list of 0"
     );
+    let step = r#"{"tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": {}}}], "timing": {}}"#;
+    assert_eq!(
+        refusal(Format::Envelope, step),
+        "tool_calls[0]: missing field `name` / a call of an envelope has a `name` and `args`; score messages as a whole \
+         list, and runs of smolagents as spans"
+    );
     let error = read(Format::Envelope, "{\"tool_calls\": [],\n \"id\": 1, \"id\": 2}").unwrap_err();
     assert_eq!((error.message.as_str(), error.place), ("duplicate key \"id\"", Some(32)));
     // The error is at the first byte of the value, regardless of what comes before it.
