@@ -263,6 +263,12 @@ impl ImportError {
             .hint(format!("calls before it would be missing; add everything that was sent as `{key}`"))
     }
 
+    /// The same for a list.
+    fn reply_alone_in_list() -> Self {
+        Self::new("the list has only a message of the model: a message or a reply alone is not a whole run")
+            .hint("calls before it would be missing; put everything that was sent before it into the list")
+    }
+
     /// The error of a part of the record. The byte offset of the part is not that of the record.
     fn at(mut self, place: impl fmt::Display) -> Self {
         self.place = None;

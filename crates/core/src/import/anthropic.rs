@@ -128,9 +128,11 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
     let mut builder = Builder::new(options);
     let (mut id, mut model) = (None, None);
     if record.text.trim_start().starts_with('[') {
-        for (at, message) in wire::typed::<BoundedList<ApiMessage<'a>>>(record.text)?.iter().enumerate() {
+        let messages = wire::typed::<BoundedList<ApiMessage<'a>>>(record.text)?;
+        for (at, message) in messages.iter().enumerate() {
             message.add_to(&mut builder, Place::Element("", at))?;
         }
+        builder.refuse_reply_alone(messages.len())?;
     } else {
         let mut body: Body<'a> = wire::typed(record.text)?;
         // A record may have a `content` of its own; that of a reply comes with its role or its stop reason.

@@ -149,7 +149,9 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
     let mut builder = Builder::new(options);
     let (mut id, mut model) = (None, None);
     if record.text.trim_start().starts_with('[') {
-        add_all(&mut builder, &wire::typed::<BoundedList<ConverseMessage<'a>>>(record.text)?, "")?;
+        let messages = wire::typed::<BoundedList<ConverseMessage<'a>>>(record.text)?;
+        add_all(&mut builder, &messages, "")?;
+        builder.refuse_reply_alone(messages.len())?;
     } else {
         let Exchange { id: own, model_id, messages, response, output, stop_reason: stop, usage } =
             wire::typed(record.text)?;

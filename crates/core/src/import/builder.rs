@@ -175,6 +175,21 @@ impl<'o> Builder<'o> {
         &self.calls
     }
 
+    /// Refuses a list of one message in which the model says something, such as the reply that ended a run: calls before it
+    /// would be missing. A conversation may begin with the model, but it continues.
+    pub(super) fn refuse_reply_alone(&self, messages: usize) -> Result<(), ImportError> {
+        match &*self.turns {
+            [turn]
+                if messages == 1
+                    && turn.role == Role::Assistant
+                    && (turn.content.is_some() || self.calls.is_empty()) =>
+            {
+                Err(ImportError::reply_alone_in_list())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The trace, with the model that its replies name, else the given one. Without any message of the model its replies were
     /// not recorded, so it is unknown whether it called anything.
     pub(super) fn finish(self, model: Option<String>, duration_ms: Option<u64>) -> Trace {

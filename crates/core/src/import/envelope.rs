@@ -8,7 +8,8 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::shape::Shape;
-use super::{ImportError, Imported, Record, Unit, cassette, wire};
+use super::wire::Text;
+use super::{ImportError, Imported, Record, Unit, cassette, unread_calls, wire};
 use crate::cassette::{Seal, VERSION};
 use crate::trace::{Envelope, Trace};
 
@@ -33,7 +34,7 @@ pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
 }
 
 pub(super) fn read(record: Record<'_>) -> Result<Vec<Imported<'_>>, ImportError> {
-    let mut envelope: Envelope = wire::typed(record.text)?;
+    let mut envelope: Envelope = wire::typed(record.text).map_err(|error| with_hint(error, record.text))?;
     let own = [envelope.tool_calls.is_some(), envelope.tool_results.is_some(), envelope.conversation.is_some()];
     let others = [&envelope.messages, &envelope.traj, &envelope.values, &envelope.simulations];
     let is_other = others.map(Option::is_some).into_iter().chain([envelope.trace.is_some()]);
@@ -48,6 +49,7 @@ pub(super) fn read(record: Record<'_>) -> Result<Vec<Imported<'_>>, ImportError>
     if envelope.trace.is_some() && wire::typed::<Sealed>(record.text)?.mcptest.is_some() {
         return cassette::read(record);
     }
+    check_calls(&envelope)?;
     let (id, group) = (envelope.id.take(), envelope.group.take());
     let seal = envelope.edited.then_some(Seal { version: VERSION, edited: true });
     let tools = std::mem::take(&mut envelope.read_only_tools);
@@ -59,6 +61,42 @@ pub(super) fn read(record: Record<'_>) -> Result<Vec<Imported<'_>>, ImportError>
     let each = |(server, tools): (String, Vec<String>)| tools.into_iter().map(move |tool| (server.clone(), tool));
     trace.read_only = tools.into_iter().flat_map(each).collect();
     Ok(vec![Imported { id, group, seal, fields: record.text.into(), trace }])
+}
+
+/// Adds a hint where the calls are those of a message, as steps of `smolagents` have them.
+fn with_hint(error: ImportError, text: &str) -> ImportError {
+    let calls = Shape::part(text).and_then(|shape| shape.child("tool_calls"));
+    let has_function = calls.is_some_and(|calls| calls.elements().iter().any(|call| call.has(&["function"])));
+    if !has_function || error.hint.is_some() {
+        return error;
+    }
+    error.hint("a call of an envelope has a `name` and `args`; score messages as a whole list, and runs of smolagents as spans")
+}
+
+/// Refuses calls that an envelope does not read: those under keys of other programs, and names without a call.
+fn check_calls(envelope: &Envelope) -> Result<(), ImportError> {
+    let others = [
+        ("toolCalls", &envelope.camel_calls),
+        ("toolInvocations", &envelope.invocations),
+        ("function_call", &envelope.function_call),
+        ("functionCall", &envelope.camel_call),
+        ("function_calls", &envelope.function_calls),
+        ("tool_uses", &envelope.tool_uses),
+        ("intermediate_steps", &envelope.intermediate_steps),
+    ];
+    for (key, raw) in others {
+        if let Some(raw) = raw {
+            unread_calls::refuse(&"record", &[(key, wire::part(raw)?)])?;
+        }
+    }
+    let Some((names, calls)) = envelope.tool_names.as_ref().zip(envelope.tool_calls.as_ref()) else { return Ok(()) };
+    let names: Vec<Text<'_>> = wire::part(names).map_err(|error| error.at("tool_names"))?;
+    let is_same = names.len() == calls.len() && names.iter().zip(calls).all(|(name, call)| **name == *call.name);
+    if is_same {
+        return Ok(());
+    }
+    let message = "`tool_names` are not the names in `tool_calls`";
+    Err(ImportError::new(message).hint("a call may be missing; correct `tool_calls`, or leave `tool_names` out"))
 }
 
 impl Imported<'_> {

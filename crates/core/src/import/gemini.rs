@@ -213,16 +213,21 @@ impl Function<'_> {
     }
 }
 
-/// Clients put the answer under `output` or `result`, and an error under `error`. The interface itself does not say whether a
-/// call failed, so only an error is one.
 fn result(response: Option<Value>) -> crate::trace::ToolResult {
+    let (value, is_error) = opened(response.unwrap_or(Value::Null));
+    results::of_value(value, is_error.then_some(true))
+}
+
+/// The answer in a response, and whether it is an error. Clients put the answer under `output` or `result`, and an error under
+/// `error`. The interface itself does not say whether a call failed, so only an error is one.
+pub(super) fn opened(response: Value) -> (Value, bool) {
     match response {
-        Some(Value::Object(map)) if map.len() == 1 && map.contains_key("error") => {
-            results::of_value(map.into_values().next().unwrap_or(Value::Null), Some(true))
+        Value::Object(map)
+            if map.len() == 1 && ["error", "output", "result"].iter().any(|key| map.contains_key(*key)) =>
+        {
+            let is_error = map.contains_key("error");
+            (map.into_values().next().unwrap_or(Value::Null), is_error)
         }
-        Some(Value::Object(map)) if map.len() == 1 && (map.contains_key("output") || map.contains_key("result")) => {
-            results::of_value(map.into_values().next().unwrap_or(Value::Null), None)
-        }
-        other => results::of_value(other.unwrap_or(Value::Null), None),
+        other => (other, false),
     }
 }

@@ -100,7 +100,9 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
     let mut builder = Builder::new(options);
     let mut id = None;
     if record.text.trim_start().starts_with('[') {
-        message::add_all(&mut builder, "", &wire::typed::<BoundedList<LcMessage<'a>>>(record.text)?)?;
+        let messages = wire::typed::<BoundedList<LcMessage<'a>>>(record.text)?;
+        message::add_all(&mut builder, "", &messages)?;
+        builder.refuse_reply_alone(messages.len())?;
     } else {
         let around: Around<'a> = wire::typed(record.text)?;
         let lists = lists(&around, record.text)?;
@@ -167,7 +169,7 @@ fn lists<'a>(
     let mut copies = copies.into_iter().flatten();
     let Some(first) = copies.next() else {
         if matches!(Shape::part(text), Some(shape) if recognize_message(&shape).is_some()) {
-            return Ok(vec![("", BoundedList(vec![wire::typed(text)?]))]);
+            return Err(ImportError::reply_alone("messages"));
         }
         return Err(ImportError::new("it has no `messages`, and none in `values` or `outputs`")
             .hint("a record is a list of messages or an object with one; `--from` names the format of a file"));

@@ -70,8 +70,10 @@ struct Session {
 
 pub(super) fn join(_: &str, pieces: &[&str], _: &Options) -> Result<Vec<Imported<'static>>, ImportError> {
     let mut sessions = vec![Session::default()];
+    let mut numbers = Numbers::default();
     for piece in pieces {
         let line: Line<'_> = wire::piece(piece)?;
+        numbers.add(line.seq.0)?;
         // Bytes that are not JSON are neither a call nor an answer.
         let Some(message) = line.message else { continue };
         let messages: Vec<&RawValue> =
@@ -88,6 +90,32 @@ pub(super) fn join(_: &str, pieces: &[&str], _: &Options) -> Result<Vec<Imported
         .enumerate()
         .map(|(at, session)| session.finish(if is_one { None } else { Some(at) }))
         .collect())
+}
+
+/// The numbers of lines. A server counts its own from 1, and several servers may write to one log, one after the other or at
+/// the same time.
+#[derive(Default)]
+struct Numbers {
+    /// By the number that comes next, the servers that wait to write it.
+    next: BTreeMap<u64, usize>,
+}
+
+impl Numbers {
+    fn add(&mut self, seq: u64) -> Result<(), ImportError> {
+        if seq != 1 {
+            match self.next.get_mut(&seq) {
+                Some(servers) if *servers > 1 => *servers -= 1,
+                Some(_) => drop(self.next.remove(&seq)),
+                None => {
+                    let missing = seq.saturating_sub(1);
+                    return Err(ImportError::new(format!("message {seq}: there is no message {missing} before it"))
+                        .hint("calls could be missing; a log must be complete, from message 1 of each server on"));
+                }
+            }
+        }
+        *self.next.entry(seq.saturating_add(1)).or_default() += 1;
+        Ok(())
+    }
 }
 
 fn add(sessions: &mut Vec<Session>, line: &Line<'_>, rpc: &Rpc<'_>) -> Result<(), ImportError> {

@@ -141,6 +141,8 @@ pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<
 
 fn span(wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
     let data = wire.span_data.ok_or_else(|| ImportError::new("it has no `span_data`"))?;
+    // The SDK records no failure of a tool of MCP: it drops the flag of the result.
+    let is_unclear = data.mcp.is_some() && wire.error.is_none();
     let mut found: Vec<(&'static str, &RawValue)> = Vec::new();
     let mut put = |key: &'static str, raw: Option<_>| found.extend(raw.map(|raw| (key, raw)));
     match data.kind.as_deref() {
@@ -177,7 +179,11 @@ fn span(wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
         name: name.unwrap_or_default().into(),
         start: wire.started_at.map(|moment| moment.0),
         end: wire.ended_at.map(|moment| moment.0),
-        status: if wire.error.is_some() { Status::Failed } else { Status::Unset },
+        status: match wire.error {
+            Some(_) => Status::Failed,
+            None if is_unclear => Status::Unknown,
+            None => Status::Unset,
+        },
         status_message: wire.error.and_then(|error| error.message).map(Text::into_cow),
         attributes,
         events: Vec::new(),

@@ -83,6 +83,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
         let messages: BoundedList<ChatMessage<'a>> = wire::typed(record.text)?;
         not_empty(&messages)?;
         add_all(&mut builder, &messages)?;
+        builder.refuse_reply_alone(messages.len())?;
         (None, None)
     } else {
         logged(&mut builder, wire::typed(record.text)?, record.text)?

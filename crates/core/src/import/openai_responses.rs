@@ -83,6 +83,11 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
             return Err(ImportError::new("there are no items").hint("an empty conversation cannot be evaluated"));
         }
         add_all(&mut exchange, &items, "items")?;
+        // What the model writes before an answer is one reply.
+        let is_prompt = |item: &Item<'_>| matches!(item.role.as_deref(), Some("system" | "developer"));
+        if !exchange.has_asked && !items.iter().any(is_prompt) {
+            exchange.builder.refuse_reply_alone(1)?;
+        }
         exchange.builder.spend(Spent::Unknown);
         (None, None, None)
     } else {

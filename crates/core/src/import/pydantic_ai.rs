@@ -99,6 +99,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
         let message = message.read().map_err(|error| error.at(place))?;
         builder.add(message, &place)?;
     }
+    builder.refuse_reply_alone(messages.len())?;
     let trace = builder.finish(None, None);
     Ok(vec![Imported { id: None, group: None, seal: None, fields: record.text.into(), trace }])
 }

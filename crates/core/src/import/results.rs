@@ -173,10 +173,13 @@ fn unwrapped(value: Value, layer: usize) -> Option<ToolResult> {
                 ..ToolResult::default()
             }))
         }
-        Value::Array(blocks) if !blocks.is_empty() && blocks.iter().all(is_block) => Some(ToolResult {
-            content: Some(blocks.into_iter().map(LazyValue::from).collect()),
-            ..ToolResult::default()
-        }),
+        Value::Array(blocks) if !blocks.is_empty() && blocks.iter().all(is_block) => {
+            let lone = if let [block] = &*blocks { block.get("text").and_then(Value::as_str) } else { None };
+            Some(lone.and_then(inside_text).unwrap_or_else(|| ToolResult {
+                content: Some(blocks.into_iter().map(LazyValue::from).collect()),
+                ..ToolResult::default()
+            }))
+        }
         Value::String(text) if layer < MAX_LAYERS => unwrapped(wire::parse(&text).ok()?, layer + 1),
         _ => None,
     }
@@ -194,7 +197,8 @@ fn is_result(map: &Map<String, Value>) -> bool {
         && is_flag("is_error")
 }
 
-fn is_block(value: &Value) -> bool {
+/// Whether a value is a content block of MCP.
+pub(super) fn is_block(value: &Value) -> bool {
     let Some(kind) = value.get("type").and_then(Value::as_str) else { return false };
     match kind {
         "text" => value.get("text").is_some_and(Value::is_string),
@@ -269,13 +273,15 @@ mod tests {
     }
 
     #[test]
-    fn a_block_without_a_list_is_unwrapped() {
+    fn a_block_is_unwrapped_with_and_without_a_list() {
         let wrapped = json!({ "content": [{ "type": "text", "text": "no" }], "isError": true }).to_string();
         let block = json!({ "type": "text", "text": wrapped });
         for value in [block.clone(), Value::String(block.to_string())] {
             let result = of_value(value, None);
             assert_eq!((result.is_error, result.content), (Some(true), Some(content("no"))));
         }
+        let listed = of_text(Value::Array(vec![block]).to_string().into(), Some(false));
+        assert_eq!((listed.is_error, listed.content), (Some(true), Some(content("no"))));
         let plain = of_text(r#"{"type":"text","text":"ok"}"#.into(), None);
         assert_eq!((plain.is_error, plain.content), (None, Some(content("ok"))));
         let more = r#"{"type":"text","text":"ok","n":1}"#;

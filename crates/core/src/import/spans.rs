@@ -2,15 +2,17 @@
 //!
 //! - A span of a tool shows that the tool ran: its call, its answer, whether it failed, how long it took. Several spans of
 //!   one call are one call, and a span that was delivered twice is one span. A span that ended without a failure means that
-//!   the call did not fail, unless its answer is an error of MCP or its status is unknown.
+//!   the call did not fail, unless its answer shows a failure or its status is unknown.
 //! - Messages in spans of models are the turns, and add to calls what their spans lack. A call that only a message has is a
-//!   call too, dispatched when the reply was complete; whether it failed is unknown. A call in a message belongs to the span
-//!   with its id, else to the first free span that names the same tool with the same arguments.
+//!   call too, dispatched when the reply was complete and after the calls before it in the reply; whether it failed is
+//!   unknown. A call in a message belongs to the span with its id, else to the first free span that names the same tool with
+//!   the same arguments.
 //! - Recording messages, arguments and answers is optional. Without messages the turns and the final response are unknown.
 //! - Tokens are those of replies. Agents repeat the sum, so theirs count only where no span is that of a model.
 //!
 //! Spans without any model, agent or tool are not a trace of an agent, and are left out.
 
+mod answers;
 mod attributes;
 mod calls;
 mod conversation;

@@ -137,6 +137,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
             builder.add(message, &place)?;
         }
     }
+    builder.refuse_reply_alone(messages.len())?;
     Ok(vec![Imported { id, group: None, seal: None, fields: record.text.into(), trace: builder.finish(None, None) }])
 }
 
@@ -294,7 +295,8 @@ pub(super) fn output(
     Ok(match (&*typed.kind, value) {
         ("text" | "json", value) => results::of_value(value, Some(is_error.unwrap_or(false))),
         ("error-text" | "error-json", value) => results::of_value(value, Some(true)),
-        ("content", Value::Array(blocks)) => results::of_list(blocks, Some(is_error.unwrap_or(false))),
+        // The client of MCP leaves the flag of a result out when it turns the result into content.
+        ("content", Value::Array(blocks)) => results::of_list(blocks, is_error),
         ("execution-denied", _) => {
             let reason = typed.reason.map_or_else(|| "denied".to_owned(), Text::into_owned);
             results::of_value(Value::String(reason), Some(true))

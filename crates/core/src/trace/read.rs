@@ -77,6 +77,19 @@ pub(crate) struct Envelope {
     pub(crate) traj: Option<IgnoredAny>,
     pub(crate) values: Option<IgnoredAny>,
     pub(crate) simulations: Option<IgnoredAny>,
+    /// The names of the calls, which are written for the reader of a file.
+    pub(crate) tool_names: Option<Box<RawValue>>,
+    // Keys under which other programs keep calls.
+    #[serde(rename = "toolCalls")]
+    pub(crate) camel_calls: Option<Box<RawValue>>,
+    #[serde(rename = "toolInvocations")]
+    pub(crate) invocations: Option<Box<RawValue>>,
+    pub(crate) function_call: Option<Box<RawValue>>,
+    #[serde(rename = "functionCall")]
+    pub(crate) camel_call: Option<Box<RawValue>>,
+    pub(crate) function_calls: Option<Box<RawValue>>,
+    pub(crate) tool_uses: Option<Box<RawValue>>,
+    pub(crate) intermediate_steps: Option<Box<RawValue>>,
 }
 
 impl Envelope {

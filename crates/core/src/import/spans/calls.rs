@@ -5,15 +5,15 @@
 //! arguments. The outermost one is the call, and the others add what it lacks. A tool that calls another tool is two calls,
 //! and so is one that calls itself with other arguments or is called again by an agent inside it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::super::{ImportError, Options};
+use super::super::{ImportError, Options, wire};
+use super::answers::{self, Answered, Outcome};
 use super::kinds::Kind;
 use super::tree::Tree;
 use super::vocabulary;
-use super::wrappers::{self, Answered};
 use super::{Span, Status};
 use crate::trace::{CallError, ErrorKind};
 
@@ -54,9 +54,11 @@ impl Calls {
         let mut order: Vec<usize> = tree.of_kind(Kind::Tool).collect();
         order.sort_by_key(|&at| (tree.depth[at], at));
         let mut names: Vec<Option<String>> = vec![None; tree.spans.len()];
+        let without_flag = tools_without_flag(tree);
         for at in order {
             let span = &tree.spans[at];
             let mut call = read(span).map_err(|error| error.at(span.label()))?;
+            call.ended = call.ended && !without_flag.contains(&call.name);
             names[at] = Some(call.name.clone());
             let same = made.around(tree, at, &call, &names, options).or_else(|| made.same_id(&call, &by_id));
             let home = match same {
@@ -213,14 +215,49 @@ fn read(span: &Span<'_>) -> Result<SpanCall, ImportError> {
         duration_ms: span.duration_ms(),
         ..SpanCall::default()
     };
-    if let Some(Answered { id, content, has_failed }) =
-        call.answer.as_ref().and_then(|found| wrappers::answer(found, &call.name))
-    {
-        call.id = call.id.or(id);
-        if has_failed && call.failure.is_none() {
-            call.failure = Some(CallError { kind: ErrorKind::Tool, code: None, message: String::new() });
+    let outcome = match call.answer.take() {
+        Some(answer) => {
+            let Answered { id, content, outcome } = answered(span, answer, &call);
+            call.id = call.id.or(id);
+            call.answer = Some(content);
+            outcome
         }
-        call.answer = Some(content);
+        None => Outcome::OfSpan,
+    };
+    call.ended = call.ended && outcome == Outcome::OfSpan;
+    if outcome == Outcome::Failed && call.failure.is_none() {
+        call.failure = Some(CallError { kind: ErrorKind::Tool, code: None, message: String::new() });
     }
     Ok(call)
+}
+
+/// The tools of MCP that the `OpenAI` Agents SDK lists in a span of its own. It drops the flag of their results, so that a good
+/// status shows nothing.
+fn tools_without_flag(tree: &Tree<'_>) -> BTreeSet<String> {
+    let lists = tree.of_kind(Kind::Other).map(|at| &tree.spans[at]).filter(|span| span.name == "mcp_tools");
+    let names = lists.filter_map(|span| vocabulary::answer(span).ok()?);
+    names
+        .filter_map(|names| match names {
+            Value::String(text) => wire::typed::<Vec<String>>(&text).ok(),
+            other => serde_json::from_value(other).ok(),
+        })
+        .flatten()
+        .collect()
+}
+
+/// The answer of a span, without what the recorder wrote around it.
+fn answered(span: &Span<'_>, answer: Value, call: &SpanCall) -> Answered {
+    if let Some(found) = answers::answer(&answer, &call.name, call.id.as_deref()) {
+        return found;
+    }
+    if span.attributes.has(&[vocabulary::ADK_RESPONSE]) {
+        let parsed = answer.as_str().and_then(|text| wire::parse(text).ok());
+        let read = answers::response(parsed.as_ref().unwrap_or(&answer));
+        // The text is kept as it was written.
+        return Answered { content: if read.outcome == Outcome::Failed { read.content } else { answer }, ..read };
+    }
+    // A span of MCP itself has the failure as its status.
+    let is_unclear = !vocabulary::is_mcp(span) && answers::is_content_without_flag(&answer);
+    let outcome = if is_unclear { Outcome::Unclear } else { answers::outcome(&answer) };
+    Answered { id: None, content: answer, outcome }
 }

@@ -156,9 +156,11 @@ impl Merge<'_> {
             let turn = if is_reply { add_turn(Role::Assistant, text.clone()) } else { None };
             let (calls, others): (Vec<Part>, Vec<Part>) =
                 message.parts.into_iter().partition(|part| matches!(part, Part::Call(_)));
+            // A call without a span comes after the call before it in the reply.
+            let mut start = time;
             for part in calls.into_iter().chain(others) {
                 match part {
-                    Part::Call(call) => self.add_call(call, place, time, turn),
+                    Part::Call(call) => start = start.max(self.add_call(call, place, start, turn)),
                     Part::Answer(answer) => {
                         add_turn(Role::Tool, answer.result.text());
                         self.add_answer(answer)?;
@@ -173,15 +175,15 @@ impl Merge<'_> {
         Ok(())
     }
 
-    /// Adds a call of a message.
-    fn add_call(&mut self, call: Call, place: Where, time: u64, turn: Option<usize>) {
+    /// Adds a call of a message. Returns when it started; `time` is that of a call without a span.
+    fn add_call(&mut self, call: Call, place: Where, time: u64, turn: Option<usize>) -> u64 {
         let (server, name) = self.options.servers.split(&call.name);
         let at = match self.unclaimed.claim(&call, name, place) {
             Some(at) => {
                 self.claimed.extend(call.id.clone().map(|id| (id, at)));
                 at
             }
-            None if self.is_repeated(&call, name) => return,
+            None if self.is_repeated(&call, name) => return time,
             None => {
                 let call = SpanCall { name: call.name.clone(), start: time, ..SpanCall::default() };
                 self.merged.push(Merged { call, turn: None, answer: None, place: usize::MAX });
@@ -207,6 +209,7 @@ impl Merge<'_> {
         if merged.call.args.as_ref().is_none_or(Value::is_string) && call.args.is_some() {
             merged.call.args = call.args;
         }
+        merged.call.start
     }
 
     /// Whether a message repeats a call that ran once, according to its span: a call that ran again has another span.

@@ -68,6 +68,7 @@ const ARGUMENTS: [&str; 9] = [
     "mlflow.spanInputs",
 ];
 const INPUT: &str = "input.value";
+pub(super) const ADK_RESPONSE: &str = "gcp.vertex.agent.tool_response";
 const LANGSMITH_OUTPUTS: &str = "langsmith.outputs";
 const WRAPPED_ARGUMENTS: &str = "traceloop.entity.input";
 const PARAMETERS: &str = "tool.parameters";
@@ -130,7 +131,7 @@ pub(super) fn answer(span: &Span<'_>) -> Result<Option<Value>, ImportError> {
     let keys = [
         "gen_ai.tool.call.result",
         "gen_ai.output",
-        "gcp.vertex.agent.tool_response",
+        ADK_RESPONSE,
         "tool_response",
         "ai.toolCall.result",
         "output.value",

@@ -1,4 +1,4 @@
-//! Arguments and answers inside of what frameworks record around them.
+//! Arguments inside of what frameworks record around them.
 
 use serde_json::{Map, Value};
 
@@ -71,77 +71,4 @@ pub(super) fn output_of_langsmith(outputs: Value) -> Value {
 pub(super) fn of_entity(map: &mut Map<String, Value>) -> Given {
     let is_call = map.get("args").is_none_or(|args| args.as_array().is_some_and(Vec::is_empty));
     Given::of(map.remove("kwargs").filter(|_| is_call).or_else(|| map.remove("inputs")))
-}
-
-/// The answer to a call, with what the recorder wrote around it.
-#[derive(Debug, PartialEq)]
-pub(super) struct Answered {
-    pub(super) id: Option<String>,
-    pub(super) content: Value,
-    pub(super) has_failed: bool,
-}
-
-/// The answer inside of what a framework returns for a tool: a message of `LangChain`, an output of `LlamaIndex`, or a response
-/// of the Agent Development Kit. `None` for any other answer.
-pub(super) fn answer(value: &Value, tool: &str) -> Option<Answered> {
-    let parsed = match value {
-        Value::String(text) => {
-            let may_be = ["\"tool_call_id\"", "\"raw_output\"", "\"response\""].iter().any(|key| text.contains(key));
-            let is_output = text.contains("\"output\"") && text.contains("\"kwargs\"");
-            (may_be || is_output).then(|| wire::parse(text).ok()).flatten()?
-        }
-        Value::Object(_) => value.clone(),
-        _ => return None,
-    };
-    let Value::Object(map) = parsed else { return None };
-    let mut map = inside(map);
-    if let Some(Value::String(id)) = map.remove("tool_call_id") {
-        let has_failed = map.get("status").and_then(Value::as_str) == Some("error");
-        return Some(Answered { id: Some(id), content: map.remove("content")?, has_failed });
-    }
-    if map.get("tool_name").is_some_and(Value::is_string) && map.contains_key("raw_output") {
-        let has_failed = map.get("is_error").and_then(Value::as_bool)?;
-        let content =
-            texts(map.get("blocks")).or_else(|| map.remove("content")).or_else(|| map.remove("raw_output"))?;
-        return Some(Answered { id: None, content, has_failed });
-    }
-    let is_response = map.contains_key("response")
-        && map.get("name").and_then(Value::as_str) == Some(tool)
-        && map.keys().all(|key| matches!(&**key, "id" | "name" | "response" | "will_continue" | "scheduling"));
-    if is_response {
-        let id = map.get("id").and_then(Value::as_str).map(str::to_owned);
-        return Some(Answered { id, content: map.remove("response")?, has_failed: false });
-    }
-    // What a callback of `LangChain` got, where the tool returned something else than a message.
-    match map.remove("output") {
-        Some(content) if map.len() == 1 && map.get("kwargs").is_some_and(Value::is_object) => {
-            Some(Answered { id: None, content, has_failed: false })
-        }
-        _ => None,
-    }
-}
-
-/// The fields of a message in one of its shapes, or the same object.
-fn inside(mut map: Map<String, Value>) -> Map<String, Value> {
-    let is_wrapper = |map: &Map<String, Value>, key: &str| match key {
-        "output" => map.len() == 2 && map.contains_key("kwargs"),
-        "data" => map.get("type").and_then(Value::as_str) == Some("tool"),
-        _ => map.contains_key("lc"),
-    };
-    for key in ["output", "data", "kwargs"] {
-        if is_wrapper(&map, key)
-            && map.get(key).is_some_and(Value::is_object)
-            && let Some(Value::Object(inner)) = map.remove(key)
-        {
-            map = inner;
-        }
-    }
-    map
-}
-
-/// The texts of blocks, where they are all texts.
-fn texts(blocks: Option<&Value>) -> Option<Value> {
-    let blocks = blocks?.as_array()?;
-    let all: Option<Vec<&str>> = blocks.iter().map(|block| block.get("text").and_then(Value::as_str)).collect();
-    all.filter(|texts| !texts.is_empty()).map(|texts| Value::String(texts.join("\n")))
 }

@@ -254,8 +254,45 @@ fn a_duplicate_key_is_refused_everywhere() {
 }
 
 #[test]
+fn a_reply_alone_is_refused_but_not_a_conversation_that_begins_with_one() {
+    let why = "a message or a reply alone is not a whole run / calls before it would be missing;";
+    let of = |format: Format, text: &str| {
+        assert_eq!(
+            refusal(format, text),
+            format!(
+                "the list has only a message of the model: {why} put everything that was sent before it into the list"
+            ),
+            "{text}"
+        );
+    };
+    let greeting = r#"{"role": "assistant", "content": "Anything else?"}"#;
+    let question = r#"{"role": "user", "content": "No"}"#;
+    for format in [Format::OpenaiChat, Format::Anthropic, Format::VercelAi, Format::OpenaiResponses] {
+        of(format, &format!("[{greeting}]"));
+        assert_eq!(calls(format, &format!("[{greeting}, {question}]")), Some(vec![]), "{format}");
+    }
+    let item = r#"{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]}"#;
+    of(Format::OpenaiResponses, &format!(r#"[{{"type": "reasoning", "summary": []}}, {item}]"#));
+    let system = r#"{"role": "system", "content": "Be brief."}"#;
+    assert_eq!(calls(Format::OpenaiResponses, &format!("[{system}, {item}]")), Some(vec![]));
+    of(Format::Bedrock, r#"[{"role": "assistant", "content": [{"text": "Done."}]}]"#);
+    of(Format::PydanticAi, r#"[{"kind": "response", "parts": [{"part_kind": "text", "content": "Done."}]}]"#);
+    let message = r#"{"type": "ai", "content": "Done.", "tool_calls": []}"#;
+    of(Format::Langchain, &format!("[{message}]"));
+    assert_eq!(
+        refusal(Format::Langchain, message),
+        format!("it has no `messages`: {why} add everything that was sent as `messages`")
+    );
+    assert_eq!(
+        calls(Format::Langchain, &format!(r#"[{message}, {{"type": "human", "content": "No"}}]"#)),
+        Some(vec![])
+    );
+}
+
+#[test]
 fn calls_under_a_key_of_another_program_are_refused_but_an_empty_key_is_not() {
-    let chat = |key: &str| format!(r#"[{{"role": "assistant", "content": "", {key}}}]"#);
+    let chat =
+        |key: &str| format!(r#"[{{"role": "assistant", "content": "", {key}}}, {{"role": "user", "content": "Hi"}}]"#);
     let hint = " / a trace without those calls could pass by mistake; write them as this format does";
     for (format, around, place) in [
         (Format::OpenaiChat, ["", ""], "messages[0]"),

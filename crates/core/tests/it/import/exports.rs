@@ -1,6 +1,6 @@
 //! Formats of frameworks and platforms: their fixtures, how they are recognized, and what is refused.
 
-use mcptest_core::import::{Format, Unit, hint_for_unknown, sniff};
+use mcptest_core::import::{Format, Options, Unit, hint_for_unknown, sniff};
 use serde_json::{Value, json};
 
 use super::{check_fixtures, read, refusal, sniffed};
@@ -168,6 +168,30 @@ fn a_message_is_one_also_where_its_format_is_given() {
         assert_eq!(format.unit_of(plain), Some(Unit::Message), "{format}");
     }
     assert_eq!(Format::Otel.unit_of(plain), None);
+}
+
+#[test]
+fn a_log_of_the_mock_must_have_all_its_messages() {
+    let join = |numbers: &[u64]| {
+        let lines: Vec<String> = numbers
+            .iter()
+            .map(|seq| format!(r#"{{"seq": {seq}, "direction": "in", "message": {{"method": "notifications/x"}}}}"#))
+            .collect();
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let joined = Format::MockLog.join("", &lines, &Options::default());
+        joined.map_err(|error| (error.message, error.hint)).map(|traces| traces.len())
+    };
+    // One server, one after the other, and two at the same time.
+    for whole in [[1, 2, 3, 4, 5, 6].as_slice(), &[1, 2, 3, 1, 2, 1], &[1, 2, 1, 3, 2, 3], &[1, 1, 2, 2, 3, 4]] {
+        assert_eq!(join(whole), Ok(1), "{whole:?}");
+    }
+    for (cut, at) in
+        [([2, 3].as_slice(), 2), (&[1, 2, 5, 6], 5), (&[1, 2, 3, 1, 3, 4], 3), (&[1, 3, 2], 3), (&[1, 2, 2], 2)]
+    {
+        let hint = "calls could be missing; a log must be complete, from message 1 of each server on".to_owned();
+        let message = format!("message {at}: there is no message {} before it", at - 1);
+        assert_eq!(join(cut), Err((message, Some(hint))), "{cut:?}");
+    }
 }
 
 #[test]

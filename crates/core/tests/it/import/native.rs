@@ -24,6 +24,12 @@ fn an_invalid_envelope_is_refused_with_its_place() {
         refusal(Format::Envelope, r#"{"group": [], "tool_calls": []}"#),
         "group: expected a string or a number, found a list of 0"
     );
+    let step = r#"{"tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": {}}}], "timing": {}}"#;
+    assert_eq!(
+        refusal(Format::Envelope, step),
+        "tool_calls[0]: missing field `name` / a call of an envelope has a `name` and `args`; score messages as a whole \
+         list, and runs of smolagents as spans"
+    );
     let error = read(Format::Envelope, "{\"tool_calls\": [],\n \"id\": 1, \"id\": 2}").unwrap_err();
     assert_eq!((error.message.as_str(), error.place), ("duplicate key \"id\"", Some(32)));
     // The error is at the first byte of the value, regardless of what comes before it.
@@ -68,6 +74,35 @@ fn a_cassette_that_was_edited_or_contradicts_itself_is_refused() {
         refusal(Format::Cassette, r#"{"trace": {}}"#),
         format!("it lacks `mcptest`, the version: this is not a cassette / {restore}")
     );
+}
+
+#[test]
+fn calls_that_an_envelope_does_not_read_are_refused() {
+    let call = r#"{"name": "find"}"#;
+    for key in ["toolCalls", "toolInvocations", "functionCall", "function_calls", "tool_uses", "intermediate_steps"] {
+        assert_eq!(
+            refusal(Format::Envelope, &format!(r#"{{"tool_calls": [{call}], "{key}": [{call}]}}"#)),
+            format!(
+                "record.{key} is not a key of this format, and could hold calls / a trace without those calls could pass by \
+                 mistake; write them as this format does"
+            )
+        );
+        for empty in ["null", "[]"] {
+            let text = format!(r#"{{"tool_calls": [{call}], "{key}": {empty}}}"#);
+            assert_eq!(read(Format::Envelope, &text).unwrap().len(), 1);
+        }
+    }
+    let names = |names: &str| format!(r#"{{"tool_calls": [{call}], "tool_names": {names}}}"#);
+    for wrong in ["[]", r#"["refund"]"#, r#"["find", "refund"]"#] {
+        assert_eq!(
+            refusal(Format::Envelope, &names(wrong)),
+            "`tool_names` are not the names in `tool_calls` / a call may be missing; correct `tool_calls`, or leave \
+             `tool_names` out"
+        );
+    }
+    for right in [r#"["find"]"#, "null"] {
+        assert_eq!(read(Format::Envelope, &names(right)).unwrap().len(), 1);
+    }
 }
 
 #[test]
