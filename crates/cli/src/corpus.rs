@@ -11,4 +11,4 @@ mod stitch;
 pub(crate) mod unpack;
 
 pub(crate) use feed::ReadOptions;
-pub(crate) use job::{Found, Job, RecordError, in_source, place_of};
+pub(crate) use job::{Found, Job, RecordError, Unread, in_source, place_of};

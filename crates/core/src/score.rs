@@ -232,6 +232,14 @@ impl Scorer {
         task.map_or(&self.file.gates, |task| &task.gates)
     }
 
+    /// A gate over runs that judges any group, of all records or of a task.
+    fn first_over_runs(&self) -> Option<GateKind> {
+        let all = || std::iter::once(&self.file.gates).chain(self.file.tasks.iter().map(|task| &task.gates));
+        let stability = all().any(|gates| gates.stability.is_some()).then_some(GateKind::Stability);
+        let reliability = || all().any(|gates| gates.reliability.is_some()).then_some(GateKind::Reliability);
+        stability.or_else(reliability).filter(|_| self.judges)
+    }
+
     /// Stability of groups, if it is on.
     fn stability(&self, over: OverRuns) -> Option<&StabilityGate> {
         self.gates_of(over.stability).stability.as_ref()

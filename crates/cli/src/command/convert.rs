@@ -46,7 +46,7 @@ pub(super) fn run(typed: &Convert, console: &mut Console<'_>) -> Result<u8, Stop
                     batch.text.push(b'\n');
                     batch.traces += 1;
                 }
-                Err(fault) => batch.faults.push(fault),
+                Err(unread) => batch.faults.push(unread.fault),
             }
         });
         batch

@@ -103,7 +103,7 @@ pub(super) fn run(typed: &Infer, console: &mut Console<'_>) -> Result<u8, Stop> 
         let mut batch = Batch { source: Arc::clone(&job.source), learned: Vec::new(), faults: Vec::new(), note };
         job.read(&options, group_by, &mut |found| match found {
             Ok((one, group, _)) => batch.learned.push(learn(one, group, group_by, &job.source, outcome.as_ref())),
-            Err(fault) => batch.faults.push(fault),
+            Err(unread) => batch.faults.push(unread.fault),
         });
         batch
     };

@@ -243,8 +243,10 @@ fn score(
                 number = if is_first { 0 } else { number + 1 };
                 bar.pause(|| rows::emit(&source, row, number, is_first, &mut |event| emit(event, lines)));
             }
-            if let Some((group, run)) = scored.run {
-                groups.add(&group, run);
+            match scored.run {
+                Some((group, Some(run))) => groups.add(&group, run),
+                Some((group, None)) => groups.add_unread(&group),
+                None => {}
             }
         }
         match written {
@@ -268,13 +270,18 @@ fn score(
             broken_out = lines.write_all(&part.text).err();
         }
     });
+    let unmet = met.unmet(scorer, typed.gates.as_deref(), complaints.count());
+    let gates = typed.gates.as_ref().map_or_else(String::new, |path| path.display().to_string());
+    rows::problems(&gates, &unmet, &mut |event| emit(event, lines));
+    let no_outcome: Vec<_> = no_outcome(typed, &groups).map(|failure| (0, failure)).into_iter().collect();
+    rows::problems("outcomes", &no_outcome, &mut |event| emit(event, lines));
     if let Some(listing) = listing.as_mut().filter(|_| listed.is_ok()) {
         listed = listing.finish(lines);
     }
     broken_out = broken_out.or(listed.err());
     complaints.finish(err);
-    let code = finish(typed, &summary, &groups, complaints.count(), err);
-    let mut code = code.max(met.finish(scorer, typed.gates.as_deref(), complaints.count(), err));
+    let code = finish(typed, scorer, &summary, &groups, complaints.count(), err);
+    let mut code = code.max(met.finish(scorer, unmet, err));
     if let Some(reporters) = reporters {
         for unwritten in reporters.finish(&report, None) {
             err.complain(unwritten);
@@ -297,8 +304,22 @@ fn printed_all(broken_out: Option<std::io::Error>) -> Result<(), Stop> {
 }
 
 /// Prints the summary and returns the exit code.
-fn finish(typed: &Score, summary: &Summary, groups: &Groups, faults: usize, err: &mut Stream<'_>) -> u8 {
+fn finish(
+    typed: &Score,
+    scorer: &Scorer,
+    summary: &Summary,
+    groups: &Groups,
+    faults: usize,
+    err: &mut Stream<'_>,
+) -> u8 {
     err.complain(summary.text(faults));
+    let homeless = faults.saturating_sub(groups.unread());
+    if homeless > 0 && groups.has_runs() && scorer.judges_groups() {
+        let what = if homeless == 1 { "record or input may belong" } else { "records or inputs may belong" };
+        err.complain(format!(
+            "note: {homeless} unreadable {what} to any group, so groups are judged without what is in there"
+        ));
+    }
     if typed.allow_inconclusive && summary.inconclusive() > 0 {
         let inconclusive = many(summary.inconclusive(), "inconclusive group");
         err.complain(format!("note: {inconclusive} allowed by --allow-inconclusive"));
@@ -309,9 +330,11 @@ fn finish(typed: &Score, summary: &Summary, groups: &Groups, faults: usize, err:
     if let Some(note) = note_on_oldest(summary.old) {
         err.complain(format!("note: {note}"));
     }
-    if let Some(path) = typed.outcome.as_ref().filter(|_| !groups.is_empty() && !groups.has_outcomes()) {
-        let hint = "`--outcome` is a path in the record as it is in the file";
-        err.complain(Failure::error((), format!("no record has a value at `{path}`")).code(Code::NoOutcome).hint(hint));
+    if let Some(mixed) = summary.mixed_groups() {
+        err.complain(mixed);
+    }
+    if let Some(failure) = no_outcome(typed, groups) {
+        err.complain(failure.moved(()));
         return exit::ERROR;
     }
     match faults {
@@ -322,6 +345,14 @@ fn finish(typed: &Score, summary: &Summary, groups: &Groups, faults: usize, err:
         0 => summary.exit_code(typed.allow_inconclusive),
         _ => exit::ERROR,
     }
+}
+
+/// That no run has an outcome where `--outcome` says it is.
+fn no_outcome(typed: &Score, groups: &Groups) -> Option<Failure<String>> {
+    let path = typed.outcome.as_ref().filter(|_| groups.has_runs() && !groups.has_outcomes())?;
+    let hint = "`--outcome` is a path in the record as it is in the file";
+    let message = format!("no record has a value at `{path}`");
+    Some(Failure::error("--outcome".to_owned(), message).code(Code::NoOutcome).hint(hint))
 }
 
 /// What reports say before the first trace.

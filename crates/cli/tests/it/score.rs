@@ -180,11 +180,44 @@ fn a_broken_line_is_reported_with_its_byte_and_the_others_are_scored() {
         shown,
         [
             json!([0, "good", null, []]),
-            json!([1, null, "error", input(first, "it is not JSON: expected value")]),
+            json!([1, "x", "error", input(first, "it is not JSON: expected value")]),
             json!([2, null, "error", input(second, "tool_calls: expected a list, found a number")]),
             json!([3, "lying", null, []]),
         ]
     );
+}
+
+#[test]
+fn a_run_that_cannot_be_read_is_an_error_of_its_group() {
+    let run = |id: &str, calls: &str| format!(r#"{{"id":"{id}","group":"A","tool_calls":{calls},"tool_results":[]}}"#);
+    let (good, lost) = (run("a1", "[]"), run("a2", "\"broken\""));
+    let (cut, torn) = (run("a3", "["), r#"{"id":"b1","gro"#);
+    let folder = Folder::with(&[
+        ("t.jsonl", &lines(&[&good, &lost, &good])),
+        ("only.jsonl", &lost),
+        ("cut.jsonl", &lines(&[&cut, &good])),
+        ("torn.jsonl", &lines(&[&good, torn])),
+        ("g.yml", "trajectory: { mode: subset, calls: [] }\nreliability: {}\n"),
+        ("runs.yml", "trajectory: { mode: subset, calls: [] }\n"),
+    ]);
+    let check = |file: &str, gates: &str, found: &Value, last: &str| {
+        let output = folder.command(&["score", file, "--gates", gates]).output().unwrap();
+        let all = objects(&output);
+        let group = all.last().unwrap();
+        let ids: Vec<&Value> = all.iter().filter_map(|line| line.get("id")).collect();
+        let shown = json!([ids, group["runs"], group["verdict"], group["failures"][0]["reason"], group["notes"]]);
+        assert_eq!((&shown, output.status.code()), (found, Some(2)), "{file}");
+        assert_eq!(stderr(&output).lines().last(), Some(last), "{file}");
+    };
+    let why = "1 record of this group could not be read or evaluated";
+    let unread = "1 record or input could not be read";
+    check("t.jsonl", "g.yml", &json!([["a1", "a2", "a1"], 2, "error", why, [why]]), unread);
+    check("only.jsonl", "g.yml", &json!([["a2"], 0, "error", why, [why]]), unread);
+    check("cut.jsonl", "g.yml", &json!([["a3", "a1"], 1, "error", why, [why]]), unread);
+    check("t.jsonl", "runs.yml", &json!([["a1", "a2", "a1"], 2, null, null, [why]]), unread);
+    let note =
+        "note: 1 unreadable record or input may belong to any group, so groups are judged without what is in there";
+    check("torn.jsonl", "g.yml", &json!([["a1", "b1"], 1, "pass", null, null]), note);
 }
 
 #[test]

@@ -66,6 +66,20 @@ fn a_record_that_a_part_could_not_read_counts_in_the_merge() {
 }
 
 #[test]
+fn a_record_of_a_group_that_a_part_could_not_read_is_an_error_of_the_group_in_the_merge() {
+    let here = recordings();
+    let mut runs = std::fs::read_to_string(here.0.join("support-2.jsonl")).unwrap();
+    let first: serde_json::Value = serde_json::from_str(runs.lines().next().unwrap()).unwrap();
+    for task in [first["task_id"].clone(), "none of it is read".into()] {
+        runs.push_str(&format!("{}\n", serde_json::json!({ "task_id": task, "messages": 7 })));
+    }
+    here.write("support-2.jsonl", runs.as_bytes());
+    check_parts(&here, &["support-1.jsonl", "support-2.jsonl"], 2);
+    let merged = here.command(&["score", "--merge", "scored", "--gates", RUNS]).output().unwrap();
+    assert_eq!(text(&merged.stdout).matches("\"verdict\":\"error\"").count(), 2);
+}
+
+#[test]
 fn a_line_with_an_unknown_verdict_is_refused() {
     let line = r#"{"source":"a","index":0,"id":null,"group":null,"verdict":"fine","metrics":{},"failures":[]}"#;
     let here = Folder::with(&[("a.jsonl", line)]);

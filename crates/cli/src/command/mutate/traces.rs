@@ -139,7 +139,7 @@ pub(super) fn mutate(
                 let run = Run { name, trace: one.trace };
                 batch.found.push(Some(Found { group, run, checks }));
             }
-            Err(fault) => batch.faults.push(fault),
+            Err(unread) => batch.faults.push(unread.fault),
         });
         batch
     };
