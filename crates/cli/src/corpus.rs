@@ -5,6 +5,7 @@ mod eval_archive;
 mod feed;
 pub(crate) mod frames;
 mod job;
+mod left_out;
 pub(crate) mod pipeline;
 pub(crate) mod source;
 mod stitch;
@@ -12,3 +13,4 @@ pub(crate) mod unpack;
 
 pub(crate) use feed::ReadOptions;
 pub(crate) use job::{Found, Job, RecordError, Unread, in_source, place_of};
+pub(crate) use left_out::LeftOut;

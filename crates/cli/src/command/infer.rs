@@ -23,7 +23,7 @@ use super::score::{Complaints, outcome, reading, threads};
 use super::{Stop, parallel};
 use crate::args::Infer;
 use crate::console::Console;
-use crate::corpus::{Job, RecordError, pipeline, source};
+use crate::corpus::{Job, LeftOut, RecordError, pipeline, source};
 use crate::exit;
 use crate::input::shown;
 use crate::progress::ReadProgress;
@@ -35,6 +35,7 @@ struct Batch {
     learned: Vec<Learned>,
     faults: Vec<RecordError>,
     note: Option<String>,
+    left_out: usize,
 }
 
 struct Learned {
@@ -100,16 +101,20 @@ pub(super) fn run(typed: &Infer, console: &mut Console<'_>) -> Result<u8, Stop> 
     let bar = ReadProgress::new(source::total(&sources), &progress);
     let work = |job: &Job| {
         let note = job.note();
-        let mut batch = Batch { source: Arc::clone(&job.source), learned: Vec::new(), faults: Vec::new(), note };
-        job.read(&options, group_by, &mut |found| match found {
+        let mut batch =
+            Batch { source: Arc::clone(&job.source), learned: Vec::new(), faults: Vec::new(), note, left_out: 0 };
+        let left_out = job.read(&options, group_by, &mut |found| match found {
             Ok((one, group, _)) => batch.learned.push(learn(one, group, group_by, &job.source, outcome.as_ref())),
             Err(unread) => batch.faults.push(unread.fault),
         });
+        batch.left_out = left_out;
         batch
     };
     let mut tasks = Tasks::default();
+    let mut left_out = LeftOut::default();
     pipeline::run(&sources, &how, threads(&typed.reading), &progress, &work, &mut |batch: Batch| {
         bar.advance(batch.learned.len() as u64);
+        left_out.add(&batch.source, batch.left_out, &batch.faults);
         if let Some(note) = batch.note {
             bar.pause(|| err.complain(format!("note: {note}")));
         }
@@ -121,6 +126,7 @@ pub(super) fn run(typed: &Infer, console: &mut Console<'_>) -> Result<u8, Stop> 
     });
     bar.finish();
     complaints.finish(err);
+    left_out.note().into_iter().for_each(|note| err.complain(note));
     let Tasks { mut all, actions, why_not, .. } = tasks;
     let has_tasks = all.iter().any(|task| task.value.is_some());
     if let Some(at) = all.iter().position(|task| has_tasks && task.value.is_none()) {

@@ -37,7 +37,7 @@ use super::{Environment, Stop};
 use crate::args::{Output, ReadingArgs, Score, labeled};
 use crate::console::{Console, Stream, printed};
 use crate::corpus::source::{self, Source};
-use crate::corpus::{ReadOptions, pipeline};
+use crate::corpus::{LeftOut, ReadOptions, pipeline};
 use crate::exit;
 use crate::input;
 use crate::progress::ReadProgress;
@@ -214,6 +214,7 @@ fn score(
     let bar = ReadProgress::new(source::total(sources), &progress);
     let mut groups = Groups::default();
     let mut summary = Summary::default();
+    let mut left_out = LeftOut::default();
     let mut printer = lines::Printer::default();
     let mut broken_out = None;
     let mut shown: Option<Arc<str>> = None;
@@ -224,6 +225,7 @@ fn score(
     let work = |job: &_| ScoredBatch::of(job, scorer, options, group_by, outputs);
     pipeline::run(sources, reading, threads(&typed.reading), &progress, &work, &mut |mut batch: ScoredBatch| {
         bar.advance(batch.traces.len() as u64);
+        left_out.add(&batch.source, batch.left_out, &batch.faults);
         if let Some(note) = batch.note.take() {
             bar.pause(|| err.complain(format!("note: {note}")));
         }
@@ -280,6 +282,7 @@ fn score(
     }
     broken_out = broken_out.or(listed.err());
     complaints.finish(err);
+    left_out.note().into_iter().for_each(|note| err.complain(note));
     let code = finish(typed, scorer, &summary, &groups, complaints.count(), err);
     let mut code = code.max(met.finish(scorer, unmet, err));
     if let Some(reporters) = reporters {

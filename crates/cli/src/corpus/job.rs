@@ -127,14 +127,21 @@ impl Job {
         }
     }
 
-    /// Passes on every trace of this job with its group, or why there is none.
-    pub(crate) fn read(&self, options: &Options, group_by: Option<&RecordKey>, take: &mut dyn FnMut(Found<'_>)) {
+    /// Passes on every trace of this job with its group, or why there is none. Returns how many traces of spans were left out,
+    /// because nothing in them is of an agent.
+    pub(crate) fn read(
+        &self,
+        options: &Options,
+        group_by: Option<&RecordKey>,
+        take: &mut dyn FnMut(Found<'_>),
+    ) -> usize {
         let grouped = |one: Imported<'_>, offset: u64, take: &mut dyn FnMut(Found<'_>)| {
             take(match group_of(&one, group_by, &self.source) {
                 Ok(group) => Ok((one, group, offset)),
                 Err(error) => Err(Unread { fault: in_source(error, offset), id: one.id, group: None }),
             });
         };
+        let mut left_out = 0;
         let unread = |fault: RecordError| Unread::of_source(fault, group_by, &self.source);
         match &self.what {
             Payload::Records { batch, format, is_guessed } => {
@@ -155,6 +162,7 @@ impl Job {
                 let parts: Vec<&str> = texts.iter().map(|text| &**text).collect();
                 match sharing(texts.iter().map(SharedText::whole), || format.join(key, &parts, options)) {
                     Ok(traces) => {
+                        left_out += usize::from(traces.is_empty() && is_of_spans(*format));
                         for trace in traces {
                             grouped(if *is_broken { trace.incomplete() } else { trace }, *offset, take);
                         }
@@ -168,7 +176,13 @@ impl Job {
             Payload::Fault(fault) => take(Err(unread(fault.clone()))),
             Payload::Note(_) => {}
         }
+        left_out
     }
+}
+
+/// Whether a format has spans of any program, not only of agents.
+fn is_of_spans(format: Format) -> bool {
+    matches!(format, Format::Otlp | Format::Otel | Format::Langfuse | Format::Langsmith)
 }
 
 /// The traces of a record. If the format was detected from another record, this one may have another format.

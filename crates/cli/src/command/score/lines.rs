@@ -27,6 +27,8 @@ pub(super) struct ScoredBatch {
     pub(super) traces: Vec<ScoredTrace>,
     pub(super) faults: Vec<RecordError>,
     pub(super) note: Option<String>,
+    /// Traces of spans without an agent.
+    pub(super) left_out: usize,
 }
 
 /// What is kept of a trace after its line was written.
@@ -74,8 +76,9 @@ impl ScoredBatch {
             traces: Vec::new(),
             faults: Vec::new(),
             note: job.note(),
+            left_out: 0,
         };
-        job.read(options, group_by, &mut |found| match score(found, scorer, &job.source) {
+        let left_out = job.read(options, group_by, &mut |found| match score(found, scorer, &job.source) {
             Ok((mut one, group, mut result)) => {
                 if outputs.lines {
                     out.line(&TraceLine::new(&one, group.as_deref(), &result, scorer.trace_rules()));
@@ -105,6 +108,7 @@ impl ScoredBatch {
                 out.faults.push(fault);
             }
         });
+        out.left_out = left_out;
         out
     }
 
