@@ -150,14 +150,24 @@ pub(super) fn run(typed: &Infer, console: &mut Console<'_>) -> Result<u8, Stop> 
         let inferred =
             if runs.is_empty() { infer::Inferred::default() } else { infer::infer(&runs, &actions, options) };
         let when = task.value.map(|value| (key.clone(), value));
-        Section { when, good: task.good.len(), runs: task.runs, inferred }
+        let last_resort = infer::last_resort(&runs).filter(|_| inferred.is_empty());
+        (Section { when, good: task.good.len(), runs: task.runs, inferred }, last_resort)
     };
-    parallel::in_order(all, threads(&typed.reading), &infer, &mut |section| sections.push(section));
+    let mut calls_unrecorded = 0;
+    let mut last_resorts = Vec::new();
+    parallel::in_order(all, threads(&typed.reading), &infer, &mut |(section, last_resort)| {
+        calls_unrecorded += usize::from(section.inferred.left_out.iter().any(|(gate, _)| *gate == "trajectory"));
+        last_resorts.push(last_resort);
+        sections.push(section);
+    });
     let good: usize = sections.iter().map(|section| section.good).sum();
-    let lines: usize = sections.iter().map(|section| section.inferred.len()).sum();
-    if lines == 0 {
-        return Err(nothing(good, typed.outcome.is_some()).into());
+    if sections.iter().all(|section| section.inferred.is_empty()) {
+        return Err(nothing(good, typed.outcome.is_some(), calls_unrecorded > 0).into());
     }
+    for (section, last_resort) in sections.iter_mut().zip(last_resorts).filter(|(section, _)| section.when.is_some()) {
+        section.inferred.expect.extend(last_resort);
+    }
+    let lines: usize = sections.iter().map(|section| section.inferred.len()).sum();
     let text = file::text(&about(typed, &sections), &sections);
     check(&text)?;
     match &typed.out {
@@ -201,10 +211,10 @@ fn about(typed: &Infer, sections: &[Section]) -> Vec<String> {
     let runs: usize = sections.iter().map(|section| section.runs).sum();
     let good: usize = sections.iter().map(|section| section.good).sum();
     let first = format!("Inferred from {good} good of {} in {}.", many(runs, "run"), inputs.join(", "));
-    let then =
-        "Every good run passes these gates. Each line ends with its evidence: the fewer runs, the weaker it is. \
-                Remove what is true by accident."
-            .to_owned();
+    let then = "Each line ends with its evidence: the fewer runs, the weaker it is. Remove what is true by accident.";
+    let has_gap = sections.iter().any(|section| section.good > 0 && section.inferred.is_empty());
+    let except = if has_gap { ", except those of tasks with nothing to require" } else { "" };
+    let then = format!("Every good run passes these gates{except}. {then}");
     vec![first, then]
 }
 
@@ -222,10 +232,14 @@ fn check(text: &str) -> Result<(), Failure> {
     }
 }
 
-fn nothing(good: usize, has_outcome: bool) -> Failure {
+fn nothing(good: usize, has_outcome: bool, lacks_calls: bool) -> Failure {
     let (message, hint) = match good {
         0 if has_outcome => ("no run passed", "compare --outcome and --outcome-pass with a record"),
         0 => ("there is no run to infer from", "name inputs with traces, as for `mcptest score`"),
+        _ if lacks_calls => (
+            "there is nothing to require: the calls of the good runs were not all recorded",
+            "record the calls, or leave out runs without them; `mcptest convert` shows what a record has",
+        ),
         _ => ("the good runs have nothing in common", "group the runs of the same task with --group-by"),
     };
     Failure::error((), message).code(Code::NothingInferred).hint(hint)
