@@ -274,9 +274,21 @@ pub fn group_of(
         Some(Value::String(text)) => Ok(Some(text)),
         Some(Value::Null) | None => {
             let (message, hint) = match key {
+                RecordKey::Path(_) if found.is_some() => (
+                    format!("`{key}` is null in this record, so it belongs to no group"),
+                    "give the record a group, or leave it out",
+                ),
+                RecordKey::Group => (
+                    "the record has no `group`, so it belongs to no group".to_owned(),
+                    "only envelopes have one; for other formats name a path in the record",
+                ),
                 RecordKey::Path(_) => (
                     format!("`{key}` selects nothing in this record, so it belongs to no group"),
                     "`--group-by` is a path in the record as it is in the file",
+                ),
+                _ if source == "-" => (
+                    format!("standard input has no `{key}`, so the record belongs to no group"),
+                    "name files instead of `-`, or group by a path in the records",
                 ),
                 _ => (
                     format!("the input has no `{key}`, so the record belongs to no group"),

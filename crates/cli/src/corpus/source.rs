@@ -84,8 +84,8 @@ impl Source {
             Place::File(path) => path,
             Place::Refused(refusal) => return Err(refusal.clone()),
         };
-        let file = input::open(path, Trust::Trusted).map_err(|error| io_error(path, &error))?;
-        let about = file.metadata().map_err(|error| io_error(path, &error))?;
+        let file = input::open(path, Trust::Trusted).map_err(|error| read_error(path, &error))?;
+        let about = file.metadata().map_err(|error| read_error(path, &error))?;
         // On some systems opening a folder succeeds, and only reading it fails.
         if about.is_dir() {
             return Err(file_error(Code::ReadFailed, path, "is a folder", "it was a file a moment ago; start again"));
@@ -95,6 +95,17 @@ impl Source {
 
     fn new(name: String, size: Option<u64>, place: Place) -> Self {
         Self { name, size, companions: Vec::new(), place }
+    }
+}
+
+/// An error of the system about an input. What is not a file may still be standard input.
+fn read_error(path: &Path, error: &io::Error) -> FileError {
+    let failure = io_error(path, error);
+    match error.kind() {
+        io::ErrorKind::InvalidInput => {
+            failure.hint(format!("to read a pipe, make it standard input: `- < {}`", input::shown(path)))
+        }
+        _ => failure,
     }
 }
 
@@ -197,7 +208,7 @@ pub(crate) fn total(sources: &[Source]) -> Option<u64> {
 
 /// A file as a source, and its place.
 fn source(path: PathBuf, places: &mut Places) -> Result<(PathBuf, Source), FileError> {
-    let about = fs::metadata(&path).map_err(|error| io_error(&path, &error))?;
+    let about = fs::metadata(&path).map_err(|error| read_error(&path, &error))?;
     // What an archive unpacks to is not known.
     let is_archive = path.extension().is_some_and(|ext| ext == "eval");
     let size = (about.is_file() && !is_archive).then_some(about.len());

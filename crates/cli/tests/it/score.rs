@@ -38,6 +38,13 @@ fn run(folder: &Folder, line: &[&str], stdin: &[u8]) -> Output {
     })
 }
 
+/// The exit code, standard output and standard error of a command with this standard input.
+pub(super) fn with_input(folder: &Folder, line: &[&str], stdin: &str) -> (Option<i32>, String, String) {
+    let output = run(folder, line, stdin.as_bytes());
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
 fn piped(folder: &Folder, line: &[&str]) -> std::process::Child {
     let mut command: Command = folder.command(line);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
@@ -829,4 +836,18 @@ fn a_reader_that_stops_early_ends_it_and_the_rest_does_not_count_as_passed() {
     assert!(
         stderr(&output).ends_with("error[stdout-failed]: standard output was closed before everything was scored\n")
     );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_named_pipe_is_refused_with_the_way_to_read_it() {
+    let folder = Folder::with(&[]);
+    assert!(Command::new("mkfifo").arg(folder.0.join("pipe")).status().unwrap().success());
+    let stderr = "\
+error[read-failed]: pipe: cannot be read: it is a pipe, and only regular files are read
+hint: to read a pipe, make it standard input: `- < pipe`
+0 traces
+1 record or input could not be read
+";
+    folder.check(&["score", "pipe", "--output", "none"], 2, "", stderr);
 }

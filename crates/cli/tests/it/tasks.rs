@@ -189,9 +189,24 @@ fn groups_and_tasks_can_be_named_by_files_and_folders() {
     let (code, _, err) = run(&here, &["score", "-", "--group-by", "{stem}"]);
     assert_eq!(code, 2);
     assert!(err.contains("empty") || err.contains("no-group"), "{err}");
+    let grouped = |line: &str, key: &str| {
+        let (code, _, err) = crate::score::with_input(&here, &["score", "-", "--group-by", key], line);
+        assert_eq!(code, Some(2));
+        err.lines().take(2).collect::<Vec<_>>().join("\n")
+    };
+    assert_eq!(
+        grouped("{\"tool_calls\":[],\"task\":null}", "{folder[0]}"),
+        "error[no-group]: -: byte 0: standard input has no `{folder[0]}`, so the record belongs to no group\n\
+         hint: name files instead of `-`, or group by a path in the records"
+    );
+    assert_eq!(
+        grouped("{\"tool_calls\":[],\"task\":null}", "task"),
+        "error[no-group]: -: byte 0: `task` is null in this record, so it belongs to no group\n\
+         hint: give the record a group, or leave it out"
+    );
     let (code, _, err) = run(&here, &["score", "runs", "--group-by", "{name}"]);
     assert_eq!(code, 2);
-    assert!(err.contains("`{name}` is not a part of an input: use {file}, {stem} or {folder[n]}"), "{err}");
+    assert!(err.contains("`{name}` is not a part of an input: use {file}, {stem}, {folder[n]} or {group}"), "{err}");
 }
 
 #[test]
