@@ -204,13 +204,14 @@ fn layer_of(name: &str) -> ErrorKind {
     let name = name.to_ascii_lowercase();
     let last = name.rsplit(['.', ':', '/']).next().unwrap_or_default();
     let is_http = name.starts_with("httpx.") || name.starts_with("httpcore.");
+    let is_transport = last.contains("connection")
+        || last.starts_with("connect")
+        || last.starts_with("econn")
+        || matches!(last, "remoteprotocolerror" | "networkerror" | "transporterror" | "brokenpipeerror" | "epipe")
+        || (is_http && matches!(last, "readerror" | "writeerror" | "closeerror"));
     if name.contains("timeout") {
         ErrorKind::Timeout
-    } else if last.contains("connection") || last.starts_with("connect") || last.starts_with("econn") {
-        ErrorKind::Transport
-    } else if matches!(last, "remoteprotocolerror" | "networkerror" | "transporterror" | "brokenpipeerror" | "epipe") {
-        ErrorKind::Transport
-    } else if is_http && matches!(last, "readerror" | "writeerror" | "closeerror") {
+    } else if is_transport {
         ErrorKind::Transport
     } else if last == "mcperror" || last.starts_with("jsonrpc") {
         ErrorKind::Jsonrpc
