@@ -23,7 +23,7 @@ use mcptest_core::event::Event;
 use mcptest_core::import::{Options, Servers};
 use mcptest_core::json;
 use mcptest_core::report::Report;
-use mcptest_core::score::{Groups, Outcome, Scorer};
+use mcptest_core::score::{Groups, Outcome, Run, Scorer};
 use mcptest_core::suite::{self, GateFile, Variables, yaml};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -217,8 +217,7 @@ fn score(
     let mut left_out = LeftOut::default();
     let mut printer = lines::Printer::default();
     let mut broken_out = None;
-    let mut shown: Option<Arc<str>> = None;
-    let mut number = 0;
+    let (mut shown, mut number): (Option<Arc<str>>, u64) = (None, 0);
     let group_by = typed.group_by.as_ref().map(|key| &key.0);
     let mut met = MatchedTasks::default();
     let outputs = Outputs { lines: prints, rows: wants_rows };
@@ -245,11 +244,7 @@ fn score(
                 number = if is_first { 0 } else { number + 1 };
                 bar.pause(|| rows::emit(&source, row, number, is_first, &mut |event| emit(event, lines)));
             }
-            match scored.run {
-                Some((group, Some(run))) => groups.add(&group, run),
-                Some((group, None)) => groups.add_unread(&group),
-                None => {}
-            }
+            count_run(&mut groups, scored.run);
         }
         match written {
             Ok(()) => ControlFlow::Continue(()),
@@ -273,18 +268,15 @@ fn score(
         }
     });
     let unmet = met.unmet(scorer, typed.gates.as_deref(), complaints.count());
-    let gates = typed.gates.as_ref().map_or_else(String::new, |path| path.display().to_string());
-    rows::problems(&gates, &unmet, &mut |event| emit(event, lines));
-    let no_outcome: Vec<_> = no_outcome(typed, &groups).map(|failure| (0, failure)).into_iter().collect();
-    rows::problems("outcomes", &no_outcome, &mut |event| emit(event, lines));
+    report_problems(typed, &groups, &unmet, &mut |event| emit(event, lines));
     if let Some(listing) = listing.as_mut().filter(|_| listed.is_ok()) {
         listed = listing.finish(lines);
     }
     broken_out = broken_out.or(listed.err());
     complaints.finish(err);
     left_out.note().into_iter().for_each(|note| err.complain(note));
-    let code = finish(typed, scorer, &summary, &groups, complaints.count(), err);
-    let mut code = code.max(met.finish(scorer, unmet, err));
+    let mut code =
+        finish(typed, scorer, &summary, &groups, complaints.count(), err).max(met.finish(scorer, unmet, err));
     if let Some(reporters) = reporters {
         for unwritten in reporters.finish(&report, None) {
             err.complain(unwritten);
@@ -348,6 +340,23 @@ fn finish(
         0 => summary.exit_code(typed.allow_inconclusive),
         _ => exit::ERROR,
     }
+}
+
+/// Adds a run to its group, or that it could not be read.
+fn count_run(groups: &mut Groups, run: Option<(String, Option<Run>)>) {
+    match run {
+        Some((group, Some(run))) => groups.add(&group, run),
+        Some((group, None)) => groups.add_unread(&group),
+        None => {}
+    }
+}
+
+/// Puts what is wrong with the whole run into the reports.
+fn report_problems(typed: &Score, groups: &Groups, unmet: &[(usize, Failure<String>)], emit: &mut dyn FnMut(Event)) {
+    let gates = typed.gates.as_ref().map_or_else(String::new, |path| path.display().to_string());
+    rows::problems(&gates, unmet, emit);
+    let no_outcome: Vec<_> = no_outcome(typed, groups).map(|failure| (0, failure)).into_iter().collect();
+    rows::problems("outcomes", &no_outcome, emit);
 }
 
 /// That no run has an outcome where `--outcome` says it is.
