@@ -107,10 +107,10 @@ fn a_record_that_cannot_be_read_is_reported_and_the_others_are_learned_from() {
 #[test]
 fn good_runs_with_nothing_in_common_still_pass() {
     let run_of = |id: &str, task: &str, more: &str| format!("{{\"id\":\"{id}\",\"task\":\"{task}\"{more}}}\n");
-    let lie = r#","final_response":"I refunded it.","tool_calls":[{"name":"find_order"}],"tool_results":[{"is_error":false}]"#;
+    let untrue = r#","final_response":"I refunded it.","tool_calls":[{"name":"find_order"}],"tool_results":[{"is_error":false}]"#;
     let bare = r#","final_response":"Done.""#;
     let blank = r#","conversation":{"turns":[{"role":"user","content":"Hi"}]}"#;
-    let traces = refund("r", "late", 1) + &run_of("a", "odd", lie) + &run_of("b", "odd", bare);
+    let traces = refund("r", "late", 1) + &run_of("a", "odd", untrue) + &run_of("b", "odd", bare);
     let here = Folder::with(&[
         ("t.jsonl", &traces),
         ("blank.jsonl", &(traces.clone() + &run_of("c", "odd", blank))),

@@ -24,11 +24,11 @@ const GATES: &str = "trajectory: { calls: [{ name: search }] }\nnarrative: {}\n"
 const CHAT: &str = r#"{"id":"c","messages":[{"role":"user","content":"rain?"},{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"web__search","arguments":"{\"q\":\"rain\"}"}}]},{"role":"tool","tool_call_id":"1","content":"wet"},{"role":"assistant","content":"It rains."}]}"#;
 const ANTHROPIC: &str = r#"{"id":"a","messages":[{"role":"user","content":"rain?"},{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"mcp__web__search","input":{"q":"rain"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":"wet"}]},{"role":"assistant","content":[{"type":"text","text":"It rains."}]}]}"#;
 
-fn lines(of: &[&str]) -> String {
+pub(super) fn lines(of: &[&str]) -> String {
     of.join("\n") + "\n"
 }
 
-fn run(folder: &Folder, line: &[&str], stdin: &[u8]) -> Output {
+pub(super) fn run(folder: &Folder, line: &[&str], stdin: &[u8]) -> Output {
     let mut child = piped(folder, line);
     let mut input = child.stdin.take().unwrap();
     std::thread::scope(|scope| {
@@ -38,25 +38,18 @@ fn run(folder: &Folder, line: &[&str], stdin: &[u8]) -> Output {
     })
 }
 
-/// The exit code, standard output and standard error of a command with this standard input.
-pub(super) fn with_input(folder: &Folder, line: &[&str], stdin: &str) -> (Option<i32>, String, String) {
-    let output = run(folder, line, stdin.as_bytes());
-    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    (output.status.code(), text(&output.stdout), text(&output.stderr))
-}
-
 fn piped(folder: &Folder, line: &[&str]) -> std::process::Child {
     let mut command: Command = folder.command(line);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 /// What was printed, line by line.
-fn objects(output: &Output) -> Vec<Value> {
+pub(super) fn objects(output: &Output) -> Vec<Value> {
     let text = std::str::from_utf8(&output.stdout).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn stderr(output: &Output) -> &str {
+pub(super) fn stderr(output: &Output) -> &str {
     std::str::from_utf8(&output.stderr).unwrap()
 }
 
@@ -192,39 +185,6 @@ fn a_broken_line_is_reported_with_its_byte_and_the_others_are_scored() {
             json!([3, "lying", null, []]),
         ]
     );
-}
-
-#[test]
-fn a_run_that_cannot_be_read_is_an_error_of_its_group() {
-    let run = |id: &str, calls: &str| format!(r#"{{"id":"{id}","group":"A","tool_calls":{calls},"tool_results":[]}}"#);
-    let (good, lost) = (run("a1", "[]"), run("a2", "\"broken\""));
-    let (cut, torn) = (run("a3", "["), r#"{"id":"b1","gro"#);
-    let folder = Folder::with(&[
-        ("t.jsonl", &lines(&[&good, &lost, &good])),
-        ("only.jsonl", &lost),
-        ("cut.jsonl", &lines(&[&cut, &good])),
-        ("torn.jsonl", &lines(&[&good, torn])),
-        ("g.yml", "trajectory: { mode: subset, calls: [] }\nreliability: {}\n"),
-        ("runs.yml", "trajectory: { mode: subset, calls: [] }\n"),
-    ]);
-    let check = |file: &str, gates: &str, found: &Value, last: &str| {
-        let output = folder.command(&["score", file, "--gates", gates]).output().unwrap();
-        let all = objects(&output);
-        let group = all.last().unwrap();
-        let ids: Vec<&Value> = all.iter().filter_map(|line| line.get("id")).collect();
-        let shown = json!([ids, group["runs"], group["verdict"], group["failures"][0]["reason"], group["notes"]]);
-        assert_eq!((&shown, output.status.code()), (found, Some(2)), "{file}");
-        assert_eq!(stderr(&output).lines().last(), Some(last), "{file}");
-    };
-    let why = "1 record of this group could not be read or evaluated";
-    let unread = "1 record or input could not be read";
-    check("t.jsonl", "g.yml", &json!([["a1", "a2", "a1"], 2, "error", why, [why]]), unread);
-    check("only.jsonl", "g.yml", &json!([["a2"], 0, "error", why, [why]]), unread);
-    check("cut.jsonl", "g.yml", &json!([["a3", "a1"], 1, "error", why, [why]]), unread);
-    check("t.jsonl", "runs.yml", &json!([["a1", "a2", "a1"], 2, null, null, [why]]), unread);
-    let note =
-        "note: 1 unreadable record or input may belong to any group, so groups are judged without what is in there";
-    check("torn.jsonl", "g.yml", &json!([["a1", "b1"], 1, "pass", null, null]), note);
 }
 
 #[test]
@@ -836,18 +796,4 @@ fn a_reader_that_stops_early_ends_it_and_the_rest_does_not_count_as_passed() {
     assert!(
         stderr(&output).ends_with("error[stdout-failed]: standard output was closed before everything was scored\n")
     );
-}
-
-#[cfg(unix)]
-#[test]
-fn a_named_pipe_is_refused_with_the_way_to_read_it() {
-    let folder = Folder::with(&[]);
-    assert!(Command::new("mkfifo").arg(folder.0.join("pipe")).status().unwrap().success());
-    let stderr = "\
-error[read-failed]: pipe: cannot be read: it is a pipe, and only regular files are read
-hint: to read a pipe, make it standard input: `- < pipe`
-0 traces
-1 record or input could not be read
-";
-    folder.check(&["score", "pipe", "--output", "none"], 2, "", stderr);
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Folder;
+use super::{Folder, score};
 
 fn trace(id: &str, task: &Value, tool: &str) -> String {
     json!({
@@ -190,9 +190,9 @@ fn groups_and_tasks_can_be_named_by_files_and_folders() {
     assert_eq!(code, 2);
     assert!(err.contains("empty") || err.contains("no-group"), "{err}");
     let grouped = |line: &str, key: &str| {
-        let (code, _, err) = crate::score::with_input(&here, &["score", "-", "--group-by", key], line);
-        assert_eq!(code, Some(2));
-        err.lines().take(2).collect::<Vec<_>>().join("\n")
+        let output = score::run(&here, &["score", "-", "--group-by", key], line.as_bytes());
+        assert_eq!(output.status.code(), Some(2));
+        score::stderr(&output).lines().take(2).collect::<Vec<_>>().join("\n")
     };
     assert_eq!(
         grouped("{\"tool_calls\":[],\"task\":null}", "{folder[0]}"),
