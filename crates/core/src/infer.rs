@@ -34,6 +34,15 @@ pub struct Run {
     /// For each call whether it changes something.
     changes: Vec<bool>,
     narrative: Verdict,
+    answer: Answer,
+}
+
+/// The closing message of a run, which is not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Answer {
+    Unrecorded,
+    Empty,
+    Text,
 }
 
 impl Run {
@@ -46,9 +55,13 @@ impl Run {
             result.content = None;
             result.structured_content = None;
         }
-        trace.final_response = None;
+        let answer = match trace.final_response.take().as_deref() {
+            None => Answer::Unrecorded,
+            Some("") => Answer::Empty,
+            Some(_) => Answer::Text,
+        };
         trace.conversation.turns = None;
-        Self { trace, changes, narrative }
+        Self { trace, changes, narrative, answer }
     }
 
     /// Names of the tools with calls that change something.
@@ -133,6 +146,18 @@ pub fn infer(runs: &[&Run], actions: &BTreeSet<String>, options: Options) -> Inf
     let traces: Vec<&Trace> = runs.iter().map(|run| &run.trace).collect();
     out.keep_passing(&traces);
     out
+}
+
+/// What is left to require of runs that have nothing else in common: that a closing message is recorded. Without any gate their
+/// task would not be in the file, and its runs would be unassessable. None if a run lacks even that.
+pub fn last_resort(runs: &[&Run]) -> Option<Line> {
+    let schema = match runs.iter().map(|run| run.answer).min()? {
+        Answer::Unrecorded => return None,
+        Answer::Empty => json!({ "type": "string" }),
+        Answer::Text => json!({ "type": "string", "minLength": 1 }),
+    };
+    let evidence = format!("{}, nothing else to require", of_all(runs.len()));
+    Some(assertion("final_response", &json!({ "schema": schema }), evidence))
 }
 
 /// Tools that change something and that these runs do not call, or always call the same number of times.

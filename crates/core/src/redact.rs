@@ -4,6 +4,7 @@
 //! replacement depends on the secret alone, so the same secret reads the same in every run and on every machine.
 
 mod forms;
+mod names;
 mod shapes;
 mod views;
 
@@ -17,6 +18,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 pub(crate) use forms::base64_decode;
+pub(crate) use names::names_secret;
 
 use crate::json;
 

@@ -232,6 +232,14 @@ impl Scorer {
         task.map_or(&self.file.gates, |task| &task.gates)
     }
 
+    /// A gate over runs that judges any group, of all records or of a task.
+    fn first_over_runs(&self) -> Option<GateKind> {
+        let all = || std::iter::once(&self.file.gates).chain(self.file.tasks.iter().map(|task| &task.gates));
+        let stability = all().any(|gates| gates.stability.is_some()).then_some(GateKind::Stability);
+        let reliability = || all().any(|gates| gates.reliability.is_some()).then_some(GateKind::Reliability);
+        stability.or_else(reliability).filter(|_| self.judges)
+    }
+
     /// Stability of groups, if it is on.
     fn stability(&self, over: OverRuns) -> Option<&StabilityGate> {
         self.gates_of(over.stability).stability.as_ref()
@@ -266,9 +274,21 @@ pub fn group_of(
         Some(Value::String(text)) => Ok(Some(text)),
         Some(Value::Null) | None => {
             let (message, hint) = match key {
+                RecordKey::Path(_) if found.is_some() => (
+                    format!("`{key}` is null in this record, so it belongs to no group"),
+                    "give the record a group, or leave it out",
+                ),
+                RecordKey::Group => (
+                    "the record has no `group`, so it belongs to no group".to_owned(),
+                    "only envelopes have one; for other formats name a path in the record",
+                ),
                 RecordKey::Path(_) => (
                     format!("`{key}` selects nothing in this record, so it belongs to no group"),
                     "`--group-by` is a path in the record as it is in the file",
+                ),
+                _ if source == "-" => (
+                    format!("standard input has no `{key}`, so the record belongs to no group"),
+                    "name files instead of `-`, or group by a path in the records",
                 ),
                 _ => (
                     format!("the input has no `{key}`, so the record belongs to no group"),

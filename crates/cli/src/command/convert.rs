@@ -12,7 +12,7 @@ use super::Stop;
 use super::score::{Complaints, reading, threads};
 use crate::args::Convert;
 use crate::console::{Console, printed};
-use crate::corpus::{Job, RecordError, pipeline, source};
+use crate::corpus::{Job, LeftOut, RecordError, pipeline, source};
 use crate::exit;
 use crate::progress::ReadProgress;
 
@@ -23,6 +23,7 @@ struct ConvertedBatch {
     traces: u64,
     faults: Vec<RecordError>,
     note: Option<String>,
+    left_out: usize,
 }
 
 pub(super) fn run(typed: &Convert, console: &mut Console<'_>) -> Result<u8, Stop> {
@@ -33,11 +34,18 @@ pub(super) fn run(typed: &Convert, console: &mut Console<'_>) -> Result<u8, Stop
     let progress = Arc::new(AtomicU64::new(0));
     let bar = ReadProgress::new(source::total(&sources), &progress);
     let mut broken_out = None;
+    let mut left_out = LeftOut::default();
     let work = |job: &Job| {
         let note = job.note();
-        let mut batch =
-            ConvertedBatch { source: Arc::clone(&job.source), text: Vec::new(), traces: 0, faults: Vec::new(), note };
-        job.read(&options, typed.group_by.as_ref().map(|key| &key.0), &mut |found| {
+        let mut batch = ConvertedBatch {
+            source: Arc::clone(&job.source),
+            text: Vec::new(),
+            traces: 0,
+            faults: Vec::new(),
+            note,
+            left_out: 0,
+        };
+        let left_out = job.read(&options, typed.group_by.as_ref().map(|key| &key.0), &mut |found| {
             match found {
                 Ok((one, group, _)) => {
                     let envelope = Imported { group, ..one }.to_envelope();
@@ -46,13 +54,15 @@ pub(super) fn run(typed: &Convert, console: &mut Console<'_>) -> Result<u8, Stop
                     batch.text.push(b'\n');
                     batch.traces += 1;
                 }
-                Err(fault) => batch.faults.push(fault),
+                Err(unread) => batch.faults.push(unread.fault),
             }
         });
+        batch.left_out = left_out;
         batch
     };
     pipeline::run(&sources, &how, threads(&typed.reading), &progress, &work, &mut |batch: ConvertedBatch| {
         bar.advance(batch.traces);
+        left_out.add(&batch.source, batch.left_out, &batch.faults);
         if let Some(note) = batch.note {
             bar.pause(|| err.complain(format!("note: {note}")));
         }
@@ -69,6 +79,7 @@ pub(super) fn run(typed: &Convert, console: &mut Console<'_>) -> Result<u8, Stop
     });
     bar.finish();
     complaints.finish(err);
+    left_out.note().into_iter().for_each(|note| err.complain(note));
     printed(broken_out.map_or(Ok(()), Err))?;
     Ok(if complaints.count() > 0 { exit::ERROR } else { exit::OK })
 }

@@ -23,7 +23,7 @@ use super::score::{Complaints, outcome, reading, threads};
 use super::{Stop, parallel};
 use crate::args::Infer;
 use crate::console::Console;
-use crate::corpus::{Job, RecordError, pipeline, source};
+use crate::corpus::{Job, LeftOut, RecordError, pipeline, source};
 use crate::exit;
 use crate::input::shown;
 use crate::progress::ReadProgress;
@@ -35,6 +35,7 @@ struct Batch {
     learned: Vec<Learned>,
     faults: Vec<RecordError>,
     note: Option<String>,
+    left_out: usize,
 }
 
 struct Learned {
@@ -100,16 +101,20 @@ pub(super) fn run(typed: &Infer, console: &mut Console<'_>) -> Result<u8, Stop> 
     let bar = ReadProgress::new(source::total(&sources), &progress);
     let work = |job: &Job| {
         let note = job.note();
-        let mut batch = Batch { source: Arc::clone(&job.source), learned: Vec::new(), faults: Vec::new(), note };
-        job.read(&options, group_by, &mut |found| match found {
+        let mut batch =
+            Batch { source: Arc::clone(&job.source), learned: Vec::new(), faults: Vec::new(), note, left_out: 0 };
+        let left_out = job.read(&options, group_by, &mut |found| match found {
             Ok((one, group, _)) => batch.learned.push(learn(one, group, group_by, &job.source, outcome.as_ref())),
-            Err(fault) => batch.faults.push(fault),
+            Err(unread) => batch.faults.push(unread.fault),
         });
+        batch.left_out = left_out;
         batch
     };
     let mut tasks = Tasks::default();
+    let mut left_out = LeftOut::default();
     pipeline::run(&sources, &how, threads(&typed.reading), &progress, &work, &mut |batch: Batch| {
         bar.advance(batch.learned.len() as u64);
+        left_out.add(&batch.source, batch.left_out, &batch.faults);
         if let Some(note) = batch.note {
             bar.pause(|| err.complain(format!("note: {note}")));
         }
@@ -121,6 +126,7 @@ pub(super) fn run(typed: &Infer, console: &mut Console<'_>) -> Result<u8, Stop> 
     });
     bar.finish();
     complaints.finish(err);
+    left_out.note().into_iter().for_each(|note| err.complain(note));
     let Tasks { mut all, actions, why_not, .. } = tasks;
     let has_tasks = all.iter().any(|task| task.value.is_some());
     if let Some(at) = all.iter().position(|task| has_tasks && task.value.is_none()) {
@@ -144,14 +150,24 @@ pub(super) fn run(typed: &Infer, console: &mut Console<'_>) -> Result<u8, Stop> 
         let inferred =
             if runs.is_empty() { infer::Inferred::default() } else { infer::infer(&runs, &actions, options) };
         let when = task.value.map(|value| (key.clone(), value));
-        Section { when, good: task.good.len(), runs: task.runs, inferred }
+        let last_resort = infer::last_resort(&runs).filter(|_| inferred.is_empty());
+        (Section { when, good: task.good.len(), runs: task.runs, inferred }, last_resort)
     };
-    parallel::in_order(all, threads(&typed.reading), &infer, &mut |section| sections.push(section));
+    let mut calls_unrecorded = 0;
+    let mut last_resorts = Vec::new();
+    parallel::in_order(all, threads(&typed.reading), &infer, &mut |(section, last_resort)| {
+        calls_unrecorded += usize::from(section.inferred.left_out.iter().any(|(gate, _)| *gate == "trajectory"));
+        last_resorts.push(last_resort);
+        sections.push(section);
+    });
     let good: usize = sections.iter().map(|section| section.good).sum();
-    let lines: usize = sections.iter().map(|section| section.inferred.len()).sum();
-    if lines == 0 {
-        return Err(nothing(good, typed.outcome.is_some()).into());
+    if sections.iter().all(|section| section.inferred.is_empty()) {
+        return Err(nothing(good, typed.outcome.is_some(), calls_unrecorded > 0).into());
     }
+    for (section, last_resort) in sections.iter_mut().zip(last_resorts).filter(|(section, _)| section.when.is_some()) {
+        section.inferred.expect.extend(last_resort);
+    }
+    let lines: usize = sections.iter().map(|section| section.inferred.len()).sum();
     let text = file::text(&about(typed, &sections), &sections);
     check(&text)?;
     match &typed.out {
@@ -195,10 +211,10 @@ fn about(typed: &Infer, sections: &[Section]) -> Vec<String> {
     let runs: usize = sections.iter().map(|section| section.runs).sum();
     let good: usize = sections.iter().map(|section| section.good).sum();
     let first = format!("Inferred from {good} good of {} in {}.", many(runs, "run"), inputs.join(", "));
-    let then =
-        "Every good run passes these gates. Each line ends with its evidence: the fewer runs, the weaker it is. \
-                Remove what is true by accident."
-            .to_owned();
+    let then = "Each line ends with its evidence: the fewer runs, the weaker it is. Remove what is true by accident.";
+    let has_gap = sections.iter().any(|section| section.good > 0 && section.inferred.is_empty());
+    let except = if has_gap { ", except those of tasks with nothing to require" } else { "" };
+    let then = format!("Every good run passes these gates{except}. {then}");
     vec![first, then]
 }
 
@@ -216,10 +232,14 @@ fn check(text: &str) -> Result<(), Failure> {
     }
 }
 
-fn nothing(good: usize, has_outcome: bool) -> Failure {
+fn nothing(good: usize, has_outcome: bool, lacks_calls: bool) -> Failure {
     let (message, hint) = match good {
         0 if has_outcome => ("no run passed", "compare --outcome and --outcome-pass with a record"),
         0 => ("there is no run to infer from", "name inputs with traces, as for `mcptest score`"),
+        _ if lacks_calls => (
+            "there is nothing to require: the calls of the good runs were not all recorded",
+            "record the calls, or leave out runs without them; `mcptest convert` shows what a record has",
+        ),
         _ => ("the good runs have nothing in common", "group the runs of the same task with --group-by"),
     };
     Failure::error((), message).code(Code::NothingInferred).hint(hint)

@@ -23,7 +23,7 @@ use mcptest_core::event::Event;
 use mcptest_core::import::{Options, Servers};
 use mcptest_core::json;
 use mcptest_core::report::Report;
-use mcptest_core::score::{Groups, Outcome, Scorer};
+use mcptest_core::score::{Groups, Outcome, Run, Scorer};
 use mcptest_core::suite::{self, GateFile, Variables, yaml};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -37,7 +37,7 @@ use super::{Environment, Stop};
 use crate::args::{Output, ReadingArgs, Score, labeled};
 use crate::console::{Console, Stream, printed};
 use crate::corpus::source::{self, Source};
-use crate::corpus::{ReadOptions, pipeline};
+use crate::corpus::{LeftOut, ReadOptions, pipeline};
 use crate::exit;
 use crate::input;
 use crate::progress::ReadProgress;
@@ -214,16 +214,17 @@ fn score(
     let bar = ReadProgress::new(source::total(sources), &progress);
     let mut groups = Groups::default();
     let mut summary = Summary::default();
+    let mut left_out = LeftOut::default();
     let mut printer = lines::Printer::default();
     let mut broken_out = None;
-    let mut shown: Option<Arc<str>> = None;
-    let mut number = 0;
+    let (mut shown, mut number): (Option<Arc<str>>, u64) = (None, 0);
     let group_by = typed.group_by.as_ref().map(|key| &key.0);
     let mut met = MatchedTasks::default();
     let outputs = Outputs { lines: prints, rows: wants_rows };
     let work = |job: &_| ScoredBatch::of(job, scorer, options, group_by, outputs);
     pipeline::run(sources, reading, threads(&typed.reading), &progress, &work, &mut |mut batch: ScoredBatch| {
         bar.advance(batch.traces.len() as u64);
+        left_out.add(&batch.source, batch.left_out, &batch.faults);
         if let Some(note) = batch.note.take() {
             bar.pause(|| err.complain(format!("note: {note}")));
         }
@@ -243,9 +244,7 @@ fn score(
                 number = if is_first { 0 } else { number + 1 };
                 bar.pause(|| rows::emit(&source, row, number, is_first, &mut |event| emit(event, lines)));
             }
-            if let Some((group, run)) = scored.run {
-                groups.add(&group, run);
-            }
+            count_run(&mut groups, scored.run);
         }
         match written {
             Ok(()) => ControlFlow::Continue(()),
@@ -268,13 +267,16 @@ fn score(
             broken_out = lines.write_all(&part.text).err();
         }
     });
+    let unmet = met.unmet(scorer, typed.gates.as_deref(), complaints.count());
+    report_problems(typed, &groups, &unmet, &mut |event| emit(event, lines));
     if let Some(listing) = listing.as_mut().filter(|_| listed.is_ok()) {
         listed = listing.finish(lines);
     }
     broken_out = broken_out.or(listed.err());
     complaints.finish(err);
-    let code = finish(typed, &summary, &groups, complaints.count(), err);
-    let mut code = code.max(met.finish(scorer, typed.gates.as_deref(), complaints.count(), err));
+    left_out.note().into_iter().for_each(|note| err.complain(note));
+    let mut code =
+        finish(typed, scorer, &summary, &groups, complaints.count(), err).max(met.finish(scorer, unmet, err));
     if let Some(reporters) = reporters {
         for unwritten in reporters.finish(&report, None) {
             err.complain(unwritten);
@@ -297,8 +299,22 @@ fn printed_all(broken_out: Option<std::io::Error>) -> Result<(), Stop> {
 }
 
 /// Prints the summary and returns the exit code.
-fn finish(typed: &Score, summary: &Summary, groups: &Groups, faults: usize, err: &mut Stream<'_>) -> u8 {
+fn finish(
+    typed: &Score,
+    scorer: &Scorer,
+    summary: &Summary,
+    groups: &Groups,
+    faults: usize,
+    err: &mut Stream<'_>,
+) -> u8 {
     err.complain(summary.text(faults));
+    let homeless = faults.saturating_sub(groups.unread());
+    if homeless > 0 && groups.has_runs() && scorer.judges_groups() {
+        let what = if homeless == 1 { "record or input may belong" } else { "records or inputs may belong" };
+        err.complain(format!(
+            "note: {homeless} unreadable {what} to any group, so groups are judged without what is in there"
+        ));
+    }
     if typed.allow_inconclusive && summary.inconclusive() > 0 {
         let inconclusive = many(summary.inconclusive(), "inconclusive group");
         err.complain(format!("note: {inconclusive} allowed by --allow-inconclusive"));
@@ -309,9 +325,11 @@ fn finish(typed: &Score, summary: &Summary, groups: &Groups, faults: usize, err:
     if let Some(note) = note_on_oldest(summary.old) {
         err.complain(format!("note: {note}"));
     }
-    if let Some(path) = typed.outcome.as_ref().filter(|_| !groups.is_empty() && !groups.has_outcomes()) {
-        let hint = "`--outcome` is a path in the record as it is in the file";
-        err.complain(Failure::error((), format!("no record has a value at `{path}`")).code(Code::NoOutcome).hint(hint));
+    if let Some(mixed) = summary.mixed_groups() {
+        err.complain(mixed);
+    }
+    if let Some(failure) = no_outcome(typed, groups) {
+        err.complain(failure.moved(()));
         return exit::ERROR;
     }
     match faults {
@@ -322,6 +340,31 @@ fn finish(typed: &Score, summary: &Summary, groups: &Groups, faults: usize, err:
         0 => summary.exit_code(typed.allow_inconclusive),
         _ => exit::ERROR,
     }
+}
+
+/// Adds a run to its group, or that it could not be read.
+fn count_run(groups: &mut Groups, run: Option<(String, Option<Run>)>) {
+    match run {
+        Some((group, Some(run))) => groups.add(&group, run),
+        Some((group, None)) => groups.add_unread(&group),
+        None => {}
+    }
+}
+
+/// Puts what is wrong with the whole run into the reports.
+fn report_problems(typed: &Score, groups: &Groups, unmet: &[(usize, Failure<String>)], emit: &mut dyn FnMut(Event)) {
+    let gates = typed.gates.as_ref().map_or_else(String::new, |path| path.display().to_string());
+    rows::problems(&gates, unmet, emit);
+    let no_outcome: Vec<_> = no_outcome(typed, groups).map(|failure| (0, failure)).into_iter().collect();
+    rows::problems("outcomes", &no_outcome, emit);
+}
+
+/// That no run has an outcome where `--outcome` says it is.
+fn no_outcome(typed: &Score, groups: &Groups) -> Option<Failure<String>> {
+    let path = typed.outcome.as_ref().filter(|_| groups.has_runs() && !groups.has_outcomes())?;
+    let hint = "`--outcome` is a path in the record as it is in the file";
+    let message = format!("no record has a value at `{path}`");
+    Some(Failure::error("--outcome".to_owned(), message).code(Code::NoOutcome).hint(hint))
 }
 
 /// What reports say before the first trace.

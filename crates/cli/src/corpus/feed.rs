@@ -22,6 +22,9 @@ pub(crate) struct ReadOptions {
     pub(crate) verbose: bool,
 }
 
+/// What is wrong with a source whose traces are all left out.
+pub(super) const NO_AGENT: &str = "no span in it is of a model, an agent or a tool in a known vocabulary";
+
 /// The vocabularies of spans that are understood.
 const VOCABULARIES: &str =
     "OpenTelemetry GenAI, MCP, OpenInference, Traceloop (OpenLLMetry), Vercel AI SDK, Langfuse, MLflow";
@@ -66,9 +69,8 @@ impl ReadOptions {
             stitch.finish(&mut done);
         }
         if known.pieces > 0 && !known.has_agent {
-            let message = "no span in it is of a model, an agent or a tool in a known vocabulary";
             let hint = format!("known vocabularies: {VOCABULARIES}; leave the file out if no agent ran in it");
-            done(Payload::Fault(RecordError::error(Some(0), message).code(Code::UnknownFormat).hint(hint)));
+            done(Payload::Fault(RecordError::error(Some(0), NO_AGENT).code(Code::UnknownFormat).hint(hint)));
         }
         apart.into_iter().all(|companion| is_wanted && self.feed(companion, progress, recycled, put)) && is_wanted
     }

@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use mcptest_core::diag::{Code, Failure};
 use mcptest_core::import::{self, Format, ImportError, Imported, Options, Record};
-use mcptest_core::score::{RecordKey, group_of};
+use mcptest_core::json;
+use mcptest_core::score::{RecordKey, RecordView, find, group_of};
+use mcptest_core::target::Target;
 use mcptest_core::trace::{SharedText, sharing};
+use serde_json::Value;
 
 use super::frames::Batch;
 
@@ -35,7 +38,46 @@ pub(crate) enum Payload {
 }
 
 /// A trace, its group and the offset of its record, or why there is none.
-pub(crate) type Found<'a> = Result<(Imported<'a>, Option<String>, u64), RecordError>;
+pub(crate) type Found<'a> = Result<(Imported<'a>, Option<String>, u64), Unread>;
+
+/// A record that is no trace. It is still a run: its group must not pass without it.
+#[derive(Debug)]
+pub(crate) struct Unread {
+    pub(crate) fault: RecordError,
+    /// What the record says of itself, where that much of it can be read.
+    pub(crate) id: Option<String>,
+    pub(crate) group: Option<String>,
+}
+
+impl Unread {
+    /// A record of which only its input is known.
+    fn of_source(fault: RecordError, group_by: Option<&RecordKey>, source: &str) -> Self {
+        let key = group_by.filter(|key| !matches!(key, RecordKey::Path(_)));
+        Self { fault, id: None, group: key.and_then(|key| group_in("", key, source)) }
+    }
+
+    /// A record with this text. It may be cut off: what comes before the break still counts.
+    fn of_text(fault: RecordError, text: &str, is_envelope: bool, group_by: Option<&RecordKey>, source: &str) -> Self {
+        let own = |key: &str| match Target::parse(key).map(|path| find(text, &path)) {
+            Ok(Ok(Some(Value::String(text)))) => Some(text),
+            _ => None,
+        };
+        let group = match group_by {
+            None | Some(RecordKey::Group) => own("group").filter(|_| is_envelope),
+            Some(key) => group_in(text, key, source),
+        };
+        Self { fault, id: own("id"), group }
+    }
+}
+
+/// The group that a key selects, if any.
+fn group_in(text: &str, key: &RecordKey, source: &str) -> Option<String> {
+    match key.value(&RecordView { fields: text, source, group: None }) {
+        Ok(Some(Value::String(text))) => Some(text),
+        Ok(Some(Value::Null) | None) | Err(_) => None,
+        Ok(Some(other)) => Some(json::canonical(&other)),
+    }
+}
 
 /// Why something cannot be read. The place is in the unpacked bytes of its source; `None` for the whole source.
 pub(crate) type RecordError = Failure<Option<u64>>;
@@ -85,26 +127,34 @@ impl Job {
         }
     }
 
-    /// Passes on every trace of this job with its group, or why there is none.
-    pub(crate) fn read(&self, options: &Options, group_by: Option<&RecordKey>, take: &mut dyn FnMut(Found<'_>)) {
-        self.each(options, &mut |offset, found| {
-            take(found.and_then(|one| match group_of(&one, group_by, &self.source) {
+    /// Passes on every trace of this job with its group, or why there is none. Returns how many traces of spans were left out,
+    /// because nothing in them is of an agent.
+    pub(crate) fn read(
+        &self,
+        options: &Options,
+        group_by: Option<&RecordKey>,
+        take: &mut dyn FnMut(Found<'_>),
+    ) -> usize {
+        let grouped = |one: Imported<'_>, offset: u64, take: &mut dyn FnMut(Found<'_>)| {
+            take(match group_of(&one, group_by, &self.source) {
                 Ok(group) => Ok((one, group, offset)),
-                Err(error) => Err(in_source(error, offset)),
-            }));
-        });
-    }
-
-    /// Passes on every trace of this job with the offset of its record, or why there is none.
-    fn each(&self, options: &Options, take: &mut dyn FnMut(u64, Result<Imported<'_>, RecordError>)) {
+                Err(error) => Err(Unread { fault: in_source(error, offset), id: one.id, group: None }),
+            });
+        };
+        let mut left_out = 0;
+        let unread = |fault: RecordError| Unread::of_source(fault, group_by, &self.source);
         match &self.what {
             Payload::Records { batch, format, is_guessed } => {
                 for range in &batch.values {
                     let record = Record { text: &batch.text[range.clone()], header: batch.header.as_deref() };
                     let start = batch.offset + range.start as u64;
                     match sharing([&batch.text], || record_of(record, *format, *is_guessed, options)) {
-                        Ok(traces) => traces.into_iter().for_each(|trace| take(start, Ok(trace))),
-                        Err(error) => take(start, Err(in_source(error, start))),
+                        Ok(traces) => traces.into_iter().for_each(|trace| grouped(trace, start, take)),
+                        Err(error) => {
+                            let is_envelope = format.is_none_or(|format| format == Format::Envelope);
+                            let fault = in_source(error, start);
+                            take(Err(Unread::of_text(fault, record.text, is_envelope, group_by, &self.source)));
+                        }
                     }
                 }
             }
@@ -112,20 +162,27 @@ impl Job {
                 let parts: Vec<&str> = texts.iter().map(|text| &**text).collect();
                 match sharing(texts.iter().map(SharedText::whole), || format.join(key, &parts, options)) {
                     Ok(traces) => {
+                        left_out += usize::from(traces.is_empty() && is_of_spans(*format));
                         for trace in traces {
-                            take(*offset, Ok(if *is_broken { trace.incomplete() } else { trace }));
+                            grouped(if *is_broken { trace.incomplete() } else { trace }, *offset, take);
                         }
                     }
                     Err(error) => {
                         let error = ImportError { place: None, message: format!("the trace {key}: {error}"), ..error };
-                        take(*offset, Err(in_source(error, *offset)));
+                        take(Err(unread(in_source(error, *offset))));
                     }
                 }
             }
-            Payload::Fault(fault) => take(fault.place.unwrap_or(0), Err(fault.clone())),
+            Payload::Fault(fault) => take(Err(unread(fault.clone()))),
             Payload::Note(_) => {}
         }
+        left_out
     }
+}
+
+/// Whether a format has spans of any program, not only of agents.
+fn is_of_spans(format: Format) -> bool {
+    matches!(format, Format::Otlp | Format::Otel | Format::Langfuse | Format::Langsmith)
 }
 
 /// The traces of a record. If the format was detected from another record, this one may have another format.

@@ -84,10 +84,10 @@ impl Source {
             Place::File(path) => path,
             Place::Refused(refusal) => return Err(refusal.clone()),
         };
-        let file = input::open(path, Trust::Trusted).map_err(|error| io_error(path, &error))?;
+        let file = input::open(path, Trust::Trusted).map_err(|error| read_error(path, &error))?;
         // Anything else that can be opened is a regular file, or a folder.
         let is_regular = if input::is_handed_over(path) {
-            file.metadata().map_err(|error| io_error(path, &error))?.is_file()
+            file.metadata().map_err(|error| read_error(path, &error))?.is_file()
         } else {
             true
         };
@@ -103,6 +103,17 @@ impl Source {
 
     fn new(name: String, size: Option<u64>, place: Place) -> Self {
         Self { name, size, companions: Vec::new(), place }
+    }
+}
+
+/// An error of the system about an input. What is not a file may still be standard input.
+fn read_error(path: &Path, error: &io::Error) -> FileError {
+    let failure = io_error(path, error);
+    match error.kind() {
+        io::ErrorKind::InvalidInput => {
+            failure.hint(format!("to read a pipe, make it standard input: `- < {}`", input::shown(path)))
+        }
+        _ => failure,
     }
 }
 
@@ -227,7 +238,7 @@ fn source(FoundFile { path, size }: FoundFile, places: &mut Places) -> Result<(P
     let size = match size {
         Some(size) => Some(size),
         None => {
-            let about = fs::metadata(&path).map_err(|error| io_error(&path, &error))?;
+            let about = fs::metadata(&path).map_err(|error| read_error(&path, &error))?;
             about.is_file().then_some(about.len())
         }
     };

@@ -105,6 +105,32 @@ fn a_record_that_cannot_be_read_is_reported_and_the_others_are_learned_from() {
 }
 
 #[test]
+fn good_runs_with_nothing_in_common_still_pass() {
+    let run_of = |id: &str, task: &str, more: &str| format!("{{\"id\":\"{id}\",\"task\":\"{task}\"{more}}}\n");
+    let untrue = r#","final_response":"I refunded it.","tool_calls":[{"name":"find_order"}],"tool_results":[{"is_error":false}]"#;
+    let bare = r#","final_response":"Done.""#;
+    let blank = r#","conversation":{"turns":[{"role":"user","content":"Hi"}]}"#;
+    let traces = refund("r", "late", 1) + &run_of("a", "odd", untrue) + &run_of("b", "odd", bare);
+    let here = Folder::with(&[
+        ("t.jsonl", &traces),
+        ("blank.jsonl", &(traces.clone() + &run_of("c", "odd", blank))),
+        ("bare.jsonl", &run_of("b", "odd", blank)),
+    ]);
+    let infer = |file: &str| run(&here, &["infer", file, "--group-by", "task"]);
+    let (code, out, err) = infer("t.jsonl");
+    let line = "- { target: final_response, matcher: { schema: { minLength: 1, type: string } } }  # 2 of 2 runs, nothing else to require";
+    assert!((code, out.contains(line)) == (0, true), "{out}{err}");
+    here.write("g.yml", out.as_bytes());
+    let (code, out, err) = run(&here, &["score", "t.jsonl", "--gates", "g.yml"]);
+    assert_eq!(code, 0, "{out}{err}");
+    let (_, out, _) = infer("blank.jsonl");
+    assert!(out.contains("passes these gates, except those of tasks with nothing to require."), "{out}");
+    let (code, _, err) = infer("bare.jsonl");
+    let why = "error[nothing-inferred]: there is nothing to require: the calls of the good runs were not all recorded\nhint: ";
+    assert!(code == 2 && err.starts_with(why), "{err}");
+}
+
+#[test]
 fn lookups_are_required_on_request() {
     let here = Folder::with(&[("t.jsonl", &refund("r", "late", 1))]);
     let names = |line: &[&str]| {

@@ -374,3 +374,16 @@ fn a_script_may_be_outside_the_folder_of_its_suite() {
     assert_eq!(here.command(&["run", "tests/deep/suite.yml"]).status().unwrap().code(), Some(0));
     assert_eq!(files(&here.0.join("shared")), BTreeSet::from(["script.yml".to_owned()]));
 }
+
+#[test]
+fn a_named_pipe_is_refused_with_the_way_to_read_it() {
+    let folder = Folder::with(&[]);
+    pipe(&folder.0.join("pipe"));
+    let stderr = "\
+error[read-failed]: pipe: cannot be read: it is a pipe, and only regular files are read
+hint: to read a pipe, make it standard input: `- < pipe`
+0 traces
+1 record or input could not be read
+";
+    folder.check(&["score", "pipe", "--output", "none"], 2, "", stderr);
+}

@@ -24,11 +24,11 @@ const GATES: &str = "trajectory: { calls: [{ name: search }] }\nnarrative: {}\n"
 const CHAT: &str = r#"{"id":"c","messages":[{"role":"user","content":"rain?"},{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"web__search","arguments":"{\"q\":\"rain\"}"}}]},{"role":"tool","tool_call_id":"1","content":"wet"},{"role":"assistant","content":"It rains."}]}"#;
 const ANTHROPIC: &str = r#"{"id":"a","messages":[{"role":"user","content":"rain?"},{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"mcp__web__search","input":{"q":"rain"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":"wet"}]},{"role":"assistant","content":[{"type":"text","text":"It rains."}]}]}"#;
 
-fn lines(of: &[&str]) -> String {
+pub(super) fn lines(of: &[&str]) -> String {
     of.join("\n") + "\n"
 }
 
-fn run(folder: &Folder, line: &[&str], stdin: &[u8]) -> Output {
+pub(super) fn run(folder: &Folder, line: &[&str], stdin: &[u8]) -> Output {
     let mut child = piped(folder, line);
     let mut input = child.stdin.take().unwrap();
     std::thread::scope(|scope| {
@@ -44,12 +44,12 @@ fn piped(folder: &Folder, line: &[&str]) -> std::process::Child {
 }
 
 /// What was printed, line by line.
-fn objects(output: &Output) -> Vec<Value> {
+pub(super) fn objects(output: &Output) -> Vec<Value> {
     let text = std::str::from_utf8(&output.stdout).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn stderr(output: &Output) -> &str {
+pub(super) fn stderr(output: &Output) -> &str {
     std::str::from_utf8(&output.stderr).unwrap()
 }
 
@@ -180,7 +180,7 @@ fn a_broken_line_is_reported_with_its_byte_and_the_others_are_scored() {
         shown,
         [
             json!([0, "good", null, []]),
-            json!([1, null, "error", input(first, "it is not JSON: expected value")]),
+            json!([1, "x", "error", input(first, "it is not JSON: expected value")]),
             json!([2, null, "error", input(second, "tool_calls: expected a list, found a number")]),
             json!([3, "lying", null, []]),
         ]

@@ -302,6 +302,17 @@ error[unknown-format]: all/unknown.jsonl: byte 0: no span in it is of a model, a
 hint: known vocabularies: OpenTelemetry GenAI, MCP, OpenInference, Traceloop (OpenLLMetry), Vercel AI SDK, Langfuse, MLflow; leave the file out if no agent ran in it
 "
     );
+    // Next to traces of an agent they are left out, and counted.
+    let known = std::fs::read_to_string(folder.0.join("all/known.jsonl")).unwrap();
+    let unknown = std::fs::read_to_string(folder.0.join("all/unknown.jsonl")).unwrap();
+    let other = |id: &str| unknown.replace("\"ab\"", &format!("{id:?}"));
+    folder.write("mixed/one.jsonl", [&*known, &other("0a"), &other("0b"), &other("0a")].join("\n").as_bytes());
+    folder.write("mixed/two.jsonl", [&*known, &other("0c")].join("\n").as_bytes());
+    let (traces, stderr, code) = converted(&folder, "mixed");
+    assert_eq!((traces.len(), code), (2, Some(0)));
+    assert_eq!(stderr, "note: 3 traces of spans without a model, an agent or a tool were left out\n");
+    let output = folder.command(&["score", "mixed", "--output", "none"]).output().unwrap();
+    assert!(String::from_utf8(output.stderr).unwrap().contains(&stderr));
 }
 
 #[test]

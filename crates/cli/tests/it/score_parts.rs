@@ -2,6 +2,9 @@
 
 use std::process::Output;
 
+use serde_json::{Value, json};
+
+use super::score::{lines, objects, stderr};
 use super::{Folder, check, root};
 
 const RUNS: &str = "gates-of-runs.yml";
@@ -63,6 +66,20 @@ fn a_record_that_a_part_could_not_read_counts_in_the_merge() {
     torn.truncate(torn.len() - 200);
     here.write("support-2.jsonl", &torn);
     check_parts(&here, &["support-1.jsonl", "support-2.jsonl"], 2);
+}
+
+#[test]
+fn a_record_of_a_group_that_a_part_could_not_read_is_an_error_of_the_group_in_the_merge() {
+    let here = recordings();
+    let mut runs = std::fs::read_to_string(here.0.join("support-2.jsonl")).unwrap();
+    let first: Value = serde_json::from_str(runs.lines().next().unwrap()).unwrap();
+    for task in [first["task_id"].clone(), "none of it is read".into()] {
+        runs.push_str(&format!("{}\n", json!({ "task_id": task, "messages": 7 })));
+    }
+    here.write("support-2.jsonl", runs.as_bytes());
+    check_parts(&here, &["support-1.jsonl", "support-2.jsonl"], 2);
+    let merged = here.command(&["score", "--merge", "scored", "--gates", RUNS]).output().unwrap();
+    assert_eq!(text(&merged.stdout).matches("\"verdict\":\"error\"").count(), 2);
 }
 
 #[test]
@@ -181,4 +198,37 @@ fn merged_output_is_refused_as_a_part() {
                    hint: inputs must be outputs of `mcptest score`; merged output cannot be merged again\n\
                    1 trace: 1 passed\n1 record or input could not be read\n";
     check(&score(&["--merge", "m.part", "b.part"]), 2, "{\"merged\":true,\"traces\":1}\n", refused);
+}
+
+#[test]
+fn a_run_that_cannot_be_read_is_an_error_of_its_group() {
+    let run = |id: &str, calls: &str| format!(r#"{{"id":"{id}","group":"A","tool_calls":{calls},"tool_results":[]}}"#);
+    let (good, lost) = (run("a1", "[]"), run("a2", "\"broken\""));
+    let (cut, torn) = (run("a3", "["), r#"{"id":"b1","gro"#);
+    let folder = Folder::with(&[
+        ("t.jsonl", &lines(&[&good, &lost, &good])),
+        ("only.jsonl", &lost),
+        ("cut.jsonl", &lines(&[&cut, &good])),
+        ("torn.jsonl", &lines(&[&good, torn])),
+        ("g.yml", "trajectory: { mode: subset, calls: [] }\nreliability: {}\n"),
+        ("runs.yml", "trajectory: { mode: subset, calls: [] }\n"),
+    ]);
+    let check = |file: &str, gates: &str, found: &Value, last: &str| {
+        let output = folder.command(&["score", file, "--gates", gates]).output().unwrap();
+        let all = objects(&output);
+        let group = all.last().unwrap();
+        let ids: Vec<&Value> = all.iter().filter_map(|line| line.get("id")).collect();
+        let shown = json!([ids, group["runs"], group["verdict"], group["failures"][0]["reason"], group["notes"]]);
+        assert_eq!((&shown, output.status.code()), (found, Some(2)), "{file}");
+        assert_eq!(stderr(&output).lines().last(), Some(last), "{file}");
+    };
+    let why = "1 record of this group could not be read or evaluated";
+    let unread = "1 record or input could not be read";
+    check("t.jsonl", "g.yml", &json!([["a1", "a2", "a1"], 2, "error", why, [why]]), unread);
+    check("only.jsonl", "g.yml", &json!([["a2"], 0, "error", why, [why]]), unread);
+    check("cut.jsonl", "g.yml", &json!([["a3", "a1"], 1, "error", why, [why]]), unread);
+    check("t.jsonl", "runs.yml", &json!([["a1", "a2", "a1"], 2, null, null, [why]]), unread);
+    let note =
+        "note: 1 unreadable record or input may belong to any group, so groups are judged without what is in there";
+    check("torn.jsonl", "g.yml", &json!([["a1", "b1"], 1, "pass", null, null]), note);
 }

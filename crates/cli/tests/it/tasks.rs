@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Folder;
+use super::{Folder, score};
 
 fn trace(id: &str, task: &Value, tool: &str) -> String {
     json!({
@@ -85,11 +85,42 @@ fn a_task_without_a_record_is_an_error_unless_it_is_optional() {
 }
 
 #[test]
+fn a_task_without_a_record_is_an_error_in_every_report() {
+    let task = "narrative: {}\ntasks:\n  - when: { task: { exact: typo } }\n    golden_path: { calls: [find] }\n";
+    let here = Folder::with(&[("t.jsonl", &traces()), ("g.yml", task)]);
+    for (reporter, expected) in [
+        ("junit", "<error message=\"no record belongs to this task: "),
+        ("github", "::error file=g.yml,line=3,title=g.yml%3A3::error[unmet-task]: no record belongs to this task: "),
+        ("json", "\"code\": \"unmet-task\""),
+        ("markdown", "no record belongs to this task: "),
+        ("html", "no record belongs to this task: "),
+    ] {
+        let to = format!("{reporter}=report");
+        let (code, _, err) =
+            run(&here, &["score", "t.jsonl", "--gates", "g.yml", "--reporter", &to, "--output", "none"]);
+        let report = std::fs::read_to_string(here.0.join("report")).unwrap();
+        assert_eq!((code, report.contains(expected)), (2, true), "{report}\n{err}");
+    }
+    let (code, out, _) = run(&here, &["score", "t.jsonl", "--gates", "g.yml", "--output", "pretty"]);
+    assert_eq!((code, out.contains("! ERROR     g.yml:3\n    error[unmet-task]: ")), (2, true), "{out}");
+}
+
+#[test]
+fn an_outcome_that_no_record_has_is_an_error_in_reports() {
+    let here = Folder::with(&[("t.jsonl", &traces()), ("g.yml", "narrative: {}\n")]);
+    let outcome = ["--gates", "g.yml", "--group-by", "task", "--outcome", "reward", "--outcome-pass", "1"];
+    let report = ["--reporter", "junit", "--output", "none"];
+    let (code, out, err) = run(&here, &[&["score", "t.jsonl"][..], &outcome, &report].concat());
+    assert_eq!((code, out.contains("<error message=\"no record has a value at `reward`\"")), (2, true), "{out}");
+    assert!(err.contains("error[no-outcome]: no record has a value at `reward`\nhint: "), "{err}");
+}
+
+#[test]
 fn two_tasks_with_the_same_gate_are_an_error_of_the_record() {
     let gates = "tasks:\n  - when: { task: { exact: 1 } }\n    narrative: {}\n  - when: { id: { regex: a } }\n    narrative: {}\n  - when: { id: { exact: b1 } }\n    narrative: {}\n";
     let here = Folder::with(&[("t.jsonl", &traces()), ("g.yml", gates)]);
     let (code, out, err) = run(&here, &["score", "t.jsonl", "--gates", "g.yml"]);
-    assert_eq!(judged(&out), ["null null \"error\" input", "null null \"error\" input", "\"b1\" [2] \"pass\" "]);
+    assert_eq!(judged(&out), ["\"a1\" null \"error\" input", "\"a2\" null \"error\" input", "\"b1\" [2] \"pass\" "]);
     assert_eq!(code, 2);
     assert!(
         err.starts_with(
@@ -132,7 +163,10 @@ fn gates_over_runs_can_differ_by_task_and_parts_merge_to_the_same_groups() {
 fn a_group_of_runs_of_different_tasks_is_an_error() {
     let gates = "narrative: {}\ntasks:\n  - when: { task: { exact: 1 } }\n    reliability: {}\n";
     let here = Folder::with(&[("t.jsonl", &traces()), ("g.yml", gates)]);
-    let (code, out, _) = run(&here, &["score", "t.jsonl", "--gates", "g.yml", "--group-by", "final_response"]);
+    let (code, out, err) = run(&here, &["score", "t.jsonl", "--gates", "g.yml", "--group-by", "final_response"]);
+    let expected = "error[task-conflict]: group \"Done.\": its runs belong to tasks with different gates over runs\n\
+                    hint: group the runs of one task: name the key of `when:` with --group-by\n";
+    assert!(err.contains(expected), "{err}");
     let group: Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
     assert_eq!((code, &group["verdict"]), (2, &json!("error")));
     assert_eq!(group["failures"][0]["reason"], "the runs of this group belong to tasks with different gates over runs");
@@ -155,9 +189,24 @@ fn groups_and_tasks_can_be_named_by_files_and_folders() {
     let (code, _, err) = run(&here, &["score", "-", "--group-by", "{stem}"]);
     assert_eq!(code, 2);
     assert!(err.contains("empty") || err.contains("no-group"), "{err}");
+    let grouped = |line: &str, key: &str| {
+        let output = score::run(&here, &["score", "-", "--group-by", key], line.as_bytes());
+        assert_eq!(output.status.code(), Some(2));
+        score::stderr(&output).lines().take(2).collect::<Vec<_>>().join("\n")
+    };
+    assert_eq!(
+        grouped("{\"tool_calls\":[],\"task\":null}", "{folder[0]}"),
+        "error[no-group]: -: byte 0: standard input has no `{folder[0]}`, so the record belongs to no group\n\
+         hint: name files instead of `-`, or group by a path in the records"
+    );
+    assert_eq!(
+        grouped("{\"tool_calls\":[],\"task\":null}", "task"),
+        "error[no-group]: -: byte 0: `task` is null in this record, so it belongs to no group\n\
+         hint: give the record a group, or leave it out"
+    );
     let (code, _, err) = run(&here, &["score", "runs", "--group-by", "{name}"]);
     assert_eq!(code, 2);
-    assert!(err.contains("`{name}` is not a part of an input: use {file}, {stem} or {folder[n]}"), "{err}");
+    assert!(err.contains("`{name}` is not a part of an input: use {file}, {stem}, {folder[n]} or {group}"), "{err}");
 }
 
 #[test]

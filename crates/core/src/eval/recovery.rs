@@ -300,6 +300,10 @@ fn line(found: &Recovery, unknown: &Unknown) -> String {
             None => write!(f, "never {what}"),
         })
     };
+    if found.fault_hits + found.fault_delays == 0 && unknown.hits.is_none() {
+        let end = if found.report.recovered { "the run completed with an answer" } else { NO_END };
+        return format!("no fault was recorded; {end}");
+    }
     let recovered = if found.answered_without_the_tool() { "answered without the tool" } else { "recovered" };
     format!(
         "{}, {}, {}, {}",
@@ -344,7 +348,12 @@ fn observe(trace: &Trace, params: &RecoveryParams) -> Result<(Recovery, Unknown)
                 late = late.or_else(|| Some(format!("the duration of tool_calls[{at}] was not recorded")));
             }
             (None, _) => {
-                let why = format!("whether tool_calls[{at}] failed was not recorded");
+                let why = match result.failed() {
+                    Some(_) => {
+                        format!("whether tool_calls[{at}] hit a fault is unknown: how it failed was not recorded")
+                    }
+                    None => format!("whether tool_calls[{at}] failed was not recorded"),
+                };
                 if first_hit.is_none() {
                     return Err(why);
                 }
@@ -464,12 +473,12 @@ fn began_after(fault: &ProgramFault, call: &ToolCall, timeline: &[TimelineEntry]
 }
 
 /// Whether a call got no answer for a reason other than an injected fault. A tool that reports an error has answered.
-/// `None` if it was not recorded whether the call failed.
+/// `None` if it was not recorded whether the call failed, or how.
 fn is_real_fault(result: &ToolResult) -> Option<bool> {
     use ErrorKind::{Http, Jsonrpc, Timeout, Transport};
     match &result.error {
         Some(error) => Some(matches!(error.kind, Timeout | Transport | Jsonrpc | Http)),
-        None => result.failed().map(|_| false),
+        None => result.failed().filter(|failed| !failed),
     }
 }
 

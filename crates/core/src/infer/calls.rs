@@ -233,8 +233,16 @@ fn line(made: &[CallOutcome<'_>], exact: bool, mut evidence: String) -> Line {
                 evidence.push_str(", same arguments");
                 call.insert("args".to_owned(), json!({ "exact": value }));
             } else if !free.is_empty() || schema.get("required").is_some() {
-                if exact {
-                    evidence.push_str(&format!("; varies: {}", listed(&free)));
+                let is_equal = |key: &&str| {
+                    let mut values = args.iter().map(|args| args.get(*key));
+                    let first = values.next().flatten();
+                    first.is_some_and(|first| values.all(|value| value.is_some_and(|value| json::equal(value, first))))
+                };
+                let (equal, vary): (Vec<&str>, Vec<&str>) = free.iter().copied().partition(is_equal);
+                for (what, keys) in [("varies", vary), ("equal, but not written", equal)] {
+                    if exact && !keys.is_empty() {
+                        evidence.push_str(&format!("; {what}: {}", listed(&keys)));
+                    }
                 }
                 call.insert("args".to_owned(), json!({ "schema": schema }));
             } else if exact {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use crate::json;
-use crate::redact::by_shape;
+use crate::redact::{by_shape, names_secret};
 
 /// Levels of a value that are described.
 const MAX_DEPTH: usize = 4;
@@ -40,8 +40,9 @@ fn at_depth(values: &[&Value], exact: bool, depth: usize) -> Value {
         keys.sort_unstable();
         for key in keys.into_iter().filter(|key| maps.iter().all(|map| map.contains_key(*key))).take(MAX_KEYS) {
             let members: Vec<&Value> = maps.iter().filter_map(|map| map.get(key)).collect();
+            let may_be_written = exact && !members.iter().any(|member| is_named_secret(key, member));
             required.push(key);
-            properties.insert(key.clone(), at_depth(&members, exact, depth + 1));
+            properties.insert(key.clone(), at_depth(&members, may_be_written, depth + 1));
         }
         if !required.is_empty() {
             out.insert("required".to_owned(), json!(required));
@@ -51,10 +52,23 @@ fn at_depth(values: &[&Value], exact: bool, depth: usize) -> Value {
     Value::Object(out)
 }
 
-/// Whether a value may be written into a file: it is short and does not look like a secret.
+/// Whether a value may be written into a file: it is short, does not look like a secret, and has none under its name.
 pub(super) fn can_be_written(value: &Value) -> bool {
     let text = json::canonical(value);
-    text.len() <= MAX_BYTES && by_shape(&text) == text
+    text.len() <= MAX_BYTES && by_shape(&text) == text && !has_named_secret(value)
+}
+
+/// Whether a member is a secret by its name. A flag is not, nor is null.
+fn is_named_secret(key: &str, value: &Value) -> bool {
+    names_secret(key) && !matches!(value, Value::Null | Value::Bool(_))
+}
+
+fn has_named_secret(value: &Value) -> bool {
+    match value {
+        Value::Object(map) => map.iter().any(|(key, value)| is_named_secret(key, value) || has_named_secret(value)),
+        Value::Array(list) => list.iter().any(has_named_secret),
+        _ => false,
+    }
 }
 
 fn type_of(value: &Value) -> &'static str {

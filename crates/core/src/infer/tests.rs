@@ -55,6 +55,28 @@ fn one_run_shows_shapes_and_status_of_the_calls_that_change_something() {
 }
 
 #[test]
+fn values_under_the_name_of_a_secret_are_not_written_though_they_are_equal() {
+    let call = |id: u8| {
+        let args = json!({ "id": id, "apiKey": "abcd1234", "password": "hunter2", "auth": { "pin": 1 }, "is_secret": true, "to": "x" });
+        json!([{ "name": "refund_order", "args": args }])
+    };
+    let shape = r#""apiKey":{"type":"string"},"auth":{"properties":{"pin":{"type":"integer"}},"required":["pin"],"type":"object"}"#;
+    for (ids, id, comment) in [
+        ([7, 7], r#"{"const":7}"#, "equal, but not written: apiKey, auth, password"),
+        ([7, 8], r#"{"type":"integer"}"#, "varies: id; equal, but not written: apiKey, auth, password"),
+    ] {
+        let schema = format!(
+            r#"{{"properties":{{{shape},"id":{id},"is_secret":{{"const":true}},"password":{{"type":"string"}},"to":{{"const":"x"}}}},"required":["apiKey","auth","id","is_secret","password","to"],"type":"object"}}"#
+        );
+        let runs: Vec<Run> = ids.iter().map(|id| run(&call(*id))).collect();
+        let inferred = infer(&runs.iter().collect::<Vec<_>>(), &BTreeSet::new(), Options::default());
+        let expected =
+            format!(r#"{{"args":{{"schema":{schema}}},"name":"refund_order","status":"ok"}} # 2 of 2 runs; {comment}"#);
+        assert_eq!(lines(&inferred)[0], expected);
+    }
+}
+
+#[test]
 fn without_changes_the_lookups_are_required() {
     check(
         &[json!([{ "name": "find_order", "args": {} }])],

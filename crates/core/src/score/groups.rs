@@ -65,6 +65,7 @@ pub struct Groups {
     all: Vec<Group>,
     store: Store,
     has_outcomes: bool,
+    unread: u64,
 }
 
 #[derive(Debug, Default)]
@@ -72,6 +73,8 @@ struct Group {
     /// Where the latest run is kept.
     last: Option<u64>,
     runs: u64,
+    /// Records that are runs of it and could not be read or evaluated.
+    unread: u64,
     within: SessionFold,
     /// The tasks that its gates come from, by its first run.
     over: Option<OverRuns>,
@@ -94,6 +97,16 @@ impl Groups {
         self.all.len()
     }
 
+    /// Whether any group has a run that was read.
+    pub fn has_runs(&self) -> bool {
+        self.all.iter().any(|group| group.runs > 0)
+    }
+
+    /// How many records of all groups could not be read or evaluated.
+    pub fn unread(&self) -> usize {
+        usize::try_from(self.unread).unwrap_or(usize::MAX)
+    }
+
     /// Whether the outcome of any run is known.
     pub fn has_outcomes(&self) -> bool {
         self.has_outcomes
@@ -109,6 +122,17 @@ impl Groups {
             calls.into_iter().map(|(tool, args)| (numbers.get(tool as usize).copied().unwrap_or(0), args))
         });
         self.keep(at, Ended { weakest, outcome: run.outcome }, calls);
+    }
+
+    /// Takes in a run of a group that could not be read or evaluated.
+    pub fn add_unread(&mut self, group: &str) {
+        self.add_all_unread(group, 1);
+    }
+
+    pub(super) fn add_all_unread(&mut self, group: &str, count: u64) {
+        let at = self.group(group);
+        self.all[at].unread = self.all[at].unread.saturating_add(count);
+        self.unread = self.unread.saturating_add(count);
     }
 
     /// Takes in the runs of a group that were scored elsewhere.
@@ -187,7 +211,7 @@ impl Lines<'_> {
         while sum < runs
             && let Some(at) = self.left.next()
         {
-            sum += self.groups.all[at].runs;
+            sum += self.groups.all[at].runs.max(1);
         }
         let part = start..self.left.start;
         (!part.is_empty()).then(|| Self { left: part, ..self.clone() })
@@ -224,6 +248,7 @@ pub(super) struct MergeState<'a> {
     pub(super) rules: Option<&'a str>,
     pub(super) over: OverRuns,
     pub(super) is_mixed: bool,
+    pub(super) unread: u64,
     pub(super) within: Option<&'a SessionFold>,
     pub(super) has_outcomes: bool,
     /// How the runs ended, in order.
@@ -260,6 +285,7 @@ impl<'a> GroupLine<'a> {
             rules: scorer.rules(),
             over,
             is_mixed: group.is_mixed,
+            unread: group.unread,
             within: stability.map(|_| &group.within),
             // If no gate needs more, the outcomes are all that is kept of the runs.
             has_outcomes: reliability.is_some() || stability.is_none(),
@@ -280,6 +306,16 @@ impl<'a> GroupLine<'a> {
             let why = "the runs of this group belong to tasks with different gates over runs";
             let kind = if over.stability.is_some() { GateKind::Stability } else { GateKind::Reliability };
             line.take(CheckResult::error(kind, why), true);
+            return line;
+        }
+        if group.unread > 0
+            && line.lacks_runs(
+                group,
+                scorer,
+                stability.is_some(),
+                reliability.as_ref().is_some_and(|(_, is_judged)| *is_judged),
+            )
+        {
             return line;
         }
         if let Some(gate) = stability {
@@ -318,6 +354,25 @@ impl<'a> GroupLine<'a> {
         line
     }
 
+    /// Reports records of the group that could not be read. Returns whether its gates cannot judge it: they would count only
+    /// the runs that were read.
+    fn lacks_runs(&mut self, group: &Group, scorer: &Scorer, stability: bool, reliability: bool) -> bool {
+        let what = if group.unread == 1 { "record of this group" } else { "records of this group" };
+        let why = format!("{} {what} could not be read or evaluated", group.unread);
+        let stability = (stability && scorer.judges).then_some(GateKind::Stability);
+        let reliability = reliability.then_some(GateKind::Reliability);
+        let mut gates: Vec<GateKind> = stability.into_iter().chain(reliability).collect();
+        if gates.is_empty() && group.over.is_none() {
+            // None of its runs was read, so any task may be theirs.
+            gates.extend(scorer.first_over_runs());
+        }
+        for kind in &gates {
+            self.take(CheckResult::error(*kind, &why), true);
+        }
+        self.notes.push(why);
+        !gates.is_empty()
+    }
+
     fn take(&mut self, mut check: CheckResult, is_judged: bool) {
         if is_judged {
             self.verdict = self.verdict.max(Some(check.verdict));
@@ -337,6 +392,11 @@ impl<'a> GroupLine<'a> {
     /// What a check says of the group.
     pub fn verdict_of(&self, check: &CheckResult) -> RowVerdict {
         if self.measured.contains(&check.name) { RowVerdict::Unjudged } else { check.verdict.into() }
+    }
+
+    /// Whether its runs belong to tasks with different gates over runs, so that none of them is for all.
+    pub fn is_mixed(&self) -> bool {
+        self.carry.is_mixed
     }
 
     pub fn runs(&self) -> u64 {

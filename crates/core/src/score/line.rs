@@ -52,12 +52,12 @@ impl<'a> TraceLine<'a> {
         }
     }
 
-    /// The line of a record that could not be read.
-    pub fn unread(target: &'a str, reason: &'a str) -> Self {
+    /// The line of a record that could not be read or evaluated, with what it says of itself.
+    pub fn unread(id: Option<&'a str>, group: Option<&'a str>, target: &'a str, reason: &'a str) -> Self {
         let failures = vec![LineFailure { gate: INPUT, target, reason: by_shape(reason) }];
         Self {
-            id: None,
-            group: None,
+            id,
+            group,
             tasks: None,
             edited: false,
             verdict: Some(RowVerdict::Error),

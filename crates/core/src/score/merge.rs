@@ -23,6 +23,8 @@ pub enum Merged {
         group: String,
         /// How many runs of it the line carries.
         runs: u64,
+        /// How many of its records could not be read.
+        unread: u64,
         /// By which rules they were judged.
         rules: Option<String>,
     },
@@ -37,7 +39,10 @@ pub enum Merged {
         verdict: Option<RowVerdict>,
     },
     /// A record that could not be read.
-    Unread,
+    Unread {
+        /// The group it belongs to, if that is known.
+        group: Option<String>,
+    },
 }
 
 /// A line that cannot be merged.
@@ -62,6 +67,9 @@ pub(crate) struct Carried {
     tasks: OverRuns,
     #[serde(default)]
     mixed: bool,
+    /// How many records of the group could not be read.
+    #[serde(default)]
+    unread: u64,
     #[serde(default)]
     within: Option<SessionFold>,
     /// The weakest score of each run.
@@ -105,6 +113,9 @@ impl Serialize for MergeState<'_> {
         }
         if self.is_mixed {
             map.serialize_entry("mixed", &true)?;
+        }
+        if self.unread > 0 {
+            map.serialize_entry("unread", &self.unread)?;
         }
         if let Some(within) = self.within {
             map.serialize_entry("within", within)?;
@@ -164,12 +175,16 @@ impl Groups {
         match line {
             ScoreLine { group: Some(group), runs: Some(runs), carry: Some(carried), .. } => {
                 let kept = self.unpack(&group, runs, &carried)?;
-                let over = (carried.tasks, carried.mixed);
-                self.append(&group, carried.within.unwrap_or_default(), over, kept.into_iter());
-                Ok(Merged::Group { group, runs, rules: carried.rules })
+                let unread = carried.unread;
+                if runs > 0 {
+                    let over = (carried.tasks, carried.mixed);
+                    self.append(&group, carried.within.unwrap_or_default(), over, kept.into_iter());
+                }
+                self.add_all_unread(&group, unread);
+                Ok(Merged::Group { group, runs, unread, rules: carried.rules })
             }
             ScoreLine { index: None, .. } => Err(LineError::Foreign.into()),
-            _ if is_unread => Ok(Merged::Unread),
+            ScoreLine { group, .. } if is_unread => Ok(Merged::Unread { group }),
             ScoreLine { group, tasks, rules, verdict, .. } => Ok(Merged::Trace { group, tasks, rules, verdict }),
         }
     }

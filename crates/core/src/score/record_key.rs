@@ -42,7 +42,7 @@ pub enum RecordKeyError {
     #[error(transparent)]
     Path(#[from] TargetError),
     /// Braces around something else.
-    #[error("`{0}` is not a part of an input: use {{file}}, {{stem}} or {{folder[n]}}")]
+    #[error("`{0}` is not a part of an input: use {{file}}, {{stem}}, {{folder[n]}} or {{group}}")]
     Part(String),
 }
 

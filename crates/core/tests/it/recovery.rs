@@ -204,8 +204,12 @@ fn a_fault_that_never_fired_tested_nothing() {
             (Verdict::Fail, vec!["require_hit: no call hit a fault, so nothing was tested".into()])
         );
         let lenient = RecoveryParams { require_hit: false, ..default() };
-        assert_eq!(evaluate(lenient, &never).verdict, Verdict::Pass);
+        let outcome = evaluate(lenient, &never);
+        assert_eq!(outcome.verdict, Verdict::Pass);
+        assert_eq!(outcome.line, "no fault was recorded; the run completed with an answer");
     }
+    let lost = evaluate(default(), &trace(&[ok()], "max_turns", ""));
+    assert_eq!(lost.line, "no fault was recorded; the run did not complete with an answer");
 }
 
 #[test]
@@ -535,6 +539,18 @@ fn where_any_counts_a_call_without_its_outcome_may_be_a_fault() {
     let later = trace(&[timeout(3000), silent], "completed", "done");
     let outcome = evaluate(any(), &later);
     assert_eq!((outcome.verdict, outcome.metrics.get("fault_hits")), (Verdict::Pass, None));
+}
+
+#[test]
+fn where_any_counts_a_call_that_failed_in_an_unknown_way_may_have_hit_a_fault() {
+    let unknown = json!({ "is_error": true });
+    let first = trace(&[unknown.clone(), ok()], "completed", "done");
+    let why = "recovery: not assessable: whether tool_calls[0] hit a fault is unknown: how it failed was not recorded";
+    assert_eq!(judged(&evaluate(any(), &first)), (Verdict::Unassessable, vec![why.into()]));
+    let injected = "require_hit: no call hit a fault, so nothing was tested";
+    assert_eq!(judged(&evaluate(default(), &first)), (Verdict::Fail, vec![injected.into()]));
+    let later = trace(&[timeout(3000), unknown], "completed", "done");
+    assert_eq!(evaluate(any(), &later).verdict, Verdict::Pass);
 }
 
 #[test]

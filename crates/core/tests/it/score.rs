@@ -105,7 +105,10 @@ fn a_merged_line_needs_the_data_of_its_runs() {
     };
     let whole = grouped(&scorer, vec![run(&[("a", 1)]), run(&[("b", 1), ("a", 2)]), Trace::default()]);
     let mut again = Groups::default();
-    assert_eq!(again.merge(&line(&whole)).unwrap(), Merged::Group { group: "g".to_owned(), runs: 3, rules: None });
+    assert_eq!(
+        again.merge(&line(&whole)).unwrap(),
+        Merged::Group { group: "g".to_owned(), runs: 3, unread: 0, rules: None }
+    );
     assert_eq!(line(&again), line(&whole));
     for (text, expected) in [
         ("[", "EOF while parsing a list at line 1 column 1"),
@@ -128,5 +131,5 @@ fn a_merged_line_needs_the_data_of_its_runs() {
     let (group, rules) = (Some("g".to_owned()), Some("r".to_owned()));
     assert_eq!(trace, Merged::Trace { group, tasks: vec![1], rules, verdict: None });
     let unread = again.merge(r#"{"source":"s","index":0,"verdict":"error","failures":[{"gate":"input"}]}"#).unwrap();
-    assert_eq!(unread, Merged::Unread);
+    assert_eq!(unread, Merged::Unread { group: None });
 }

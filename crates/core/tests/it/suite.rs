@@ -380,7 +380,7 @@ fn every_mistake_in_a_task_is_reported() {
         "gates.yml:2:13: error[malformed-target]: invalid path `a[`: column 3: expected an index, `*` or a double-quoted key, found the end\n   \
          = hint: write a path in the record, as in `task.id`, or a part of its input, as in `\"{stem}\"`\n\
          gates.yml:2:38: error[malformed-matcher]: unknown matcher `exactly`\n   = hint: did you mean `exact`?\n\
-         gates.yml:2:52: error[malformed-target]: invalid path `{name}`: `{name}` is not a part of an input: use {file}, {stem} or {folder[n]}\n   \
+         gates.yml:2:52: error[malformed-target]: invalid path `{name}`: `{name}` is not a part of an input: use {file}, {stem}, {folder[n]} or {group}\n   \
          = hint: write a path in the record, as in `task.id`, or a part of its input, as in `\"{stem}\"`\n\
          gates.yml:2:86: error[wrong-type]: `{stem}` is text and never equals 7\n   = hint: write `exact: \"7\"`",
     );

@@ -113,7 +113,7 @@ fn read(path: &Path) -> Result<Traces, Failure> {
                 traces.count += 1;
                 traces.first.get_or_insert_with(|| (one.trace, Cassette::of(&one.fields)));
             }
-            Err(fault) => traces.faults.push(fault),
+            Err(unread) => traces.faults.push(unread.fault),
         });
         traces
     };

@@ -22,7 +22,7 @@ use crate::args::{Mutate, MutateOutput};
 use crate::command::score::{Complaints, load_gates, reading, threads};
 use crate::command::{Environment, Stop, parallel};
 use crate::console::Console;
-use crate::corpus::{self, Job, RecordError, pipeline, source};
+use crate::corpus::{self, Job, LeftOut, RecordError, pipeline, source};
 use crate::progress::ReadProgress;
 
 /// The result of a job.
@@ -32,6 +32,7 @@ struct Batch {
     found: Vec<Option<Found>>,
     faults: Vec<RecordError>,
     note: Option<String>,
+    left_out: usize,
 }
 
 struct Found {
@@ -114,8 +115,13 @@ pub(super) fn mutate(
     let progress = Arc::new(AtomicU64::new(0));
     let bar = ReadProgress::new(source::total(&sources), &progress);
     let work = |job: &Job| {
-        let mut batch =
-            Batch { source: Arc::clone(&job.source), found: Vec::new(), faults: Vec::new(), note: job.note() };
+        let mut batch = Batch {
+            source: Arc::clone(&job.source),
+            found: Vec::new(),
+            faults: Vec::new(),
+            note: job.note(),
+            left_out: 0,
+        };
         let checks_of = |one: &Imported<'_>, group: Option<&str>| match &shared {
             Some(shared) => Ok(Arc::clone(shared)),
             None => {
@@ -124,7 +130,7 @@ pub(super) fn mutate(
             }
         };
         let group_by = typed.group_by.as_ref().map(|key| &key.0);
-        job.read(&import, group_by, &mut |found| match found {
+        let left_out = job.read(&import, group_by, &mut |found| match found {
             Ok((one, group, offset)) => {
                 let checks = match checks_of(&one, group.as_deref()) {
                     Ok(checks) => checks,
@@ -139,8 +145,9 @@ pub(super) fn mutate(
                 let run = Run { name, trace: one.trace };
                 batch.found.push(Some(Found { group, run, checks }));
             }
-            Err(fault) => batch.faults.push(fault),
+            Err(unread) => batch.faults.push(unread.fault),
         });
+        batch.left_out = left_out;
         batch
     };
     let judge_trace = |(at, run, checks): (usize, Run, Arc<Checks>)| {
@@ -151,9 +158,11 @@ pub(super) fn mutate(
     };
     let threads = threads(&typed.reading);
     let mut groups = Groups::default();
+    let mut left_out = LeftOut::default();
     let (mut last, mut index): (Option<Arc<str>>, usize) = (None, 0);
     pipeline::run(&sources, &how, threads, &progress, &work, &mut |batch: Batch| {
         bar.advance(batch.found.len() as u64);
+        left_out.add(&batch.source, batch.left_out, &batch.faults);
         if let Some(note) = batch.note {
             bar.pause(|| err.complain(format!("note: {note}")));
         }
@@ -209,6 +218,7 @@ pub(super) fn mutate(
         findings.judged(judged, out, err);
     });
     complaints.finish(err);
+    left_out.note().into_iter().for_each(|note| err.complain(note));
     findings.finish_complaints(err);
     Ok(())
 }

@@ -13,7 +13,7 @@ use mcptest_core::score::{GroupLine, Lines, RecordKey, Run, Scored, Scorer, Trac
 use serde::Serialize;
 
 use super::rows;
-use crate::corpus::{Found, Job, RecordError, in_source, place_of};
+use crate::corpus::{Found, Job, RecordError, Unread, in_source, place_of};
 
 /// The usual size of the lines of a job, to avoid reallocations.
 const USUAL: usize = 1 << 15;
@@ -27,12 +27,15 @@ pub(super) struct ScoredBatch {
     pub(super) traces: Vec<ScoredTrace>,
     pub(super) faults: Vec<RecordError>,
     pub(super) note: Option<String>,
+    /// Traces of spans without an agent.
+    pub(super) left_out: usize,
 }
 
 /// What is kept of a trace after its line was written.
 pub(super) struct ScoredTrace {
     pub(super) verdict: LineKind,
-    pub(super) run: Option<(String, Run)>,
+    /// Its group, and what that needs to know of it; no run if there is no trace.
+    pub(super) run: Option<(String, Option<Run>)>,
     /// It comes from a cassette in which an edit would go unnoticed.
     pub(super) is_old: bool,
     pub(super) row: Option<Box<Row>>,
@@ -73,8 +76,9 @@ impl ScoredBatch {
             traces: Vec::new(),
             faults: Vec::new(),
             note: job.note(),
+            left_out: 0,
         };
-        job.read(options, group_by, &mut |found| match score(found, scorer, &job.source) {
+        let left_out = job.read(options, group_by, &mut |found| match score(found, scorer, &job.source) {
             Ok((mut one, group, mut result)) => {
                 if outputs.lines {
                     out.line(&TraceLine::new(&one, group.as_deref(), &result, scorer.trace_rules()));
@@ -85,26 +89,26 @@ impl ScoredBatch {
                     let trace = std::mem::take(&mut one.trace);
                     rows::trace(&one, trace, &result)
                 });
-                let run = group.zip(run);
+                let run = group.zip(run.map(Some));
                 let (verdict, tasks) = (LineKind::Trace(result.verdict), result.tasks.take());
                 out.traces.push(ScoredTrace { verdict, run, is_old, row, tasks });
             }
-            Err(fault) => {
+            Err(Unread { fault, id, group }) => {
                 if outputs.lines {
-                    out.line(&TraceLine::unread(&place_of(&fault), &fault.message));
+                    let (id, group) = (id.as_deref(), group.as_deref());
+                    out.line(&TraceLine::unread(id, group, &place_of(&fault), &fault.message));
                 }
-                if outputs.rows {
-                    out.traces.push(ScoredTrace {
-                        verdict: LineKind::Unread,
-                        run: None,
-                        is_old: false,
-                        row: Some(rows::fault(&fault)),
-                        tasks: None,
-                    });
-                }
+                out.traces.push(ScoredTrace {
+                    verdict: LineKind::Unread,
+                    run: group.map(|group| (group, None)),
+                    is_old: false,
+                    row: outputs.rows.then(|| rows::fault(&fault)),
+                    tasks: None,
+                });
                 out.faults.push(fault);
             }
         });
+        out.left_out = left_out;
         out
     }
 
@@ -126,11 +130,11 @@ fn score<'a>(
     found: Found<'a>,
     scorer: &Scorer,
     source: &str,
-) -> Result<(Imported<'a>, Option<String>, Scored), RecordError> {
+) -> Result<(Imported<'a>, Option<String>, Scored), Unread> {
     let (one, group, offset) = found?;
     match scorer.score(&one, group.as_deref(), source) {
         Ok(result) => Ok((one, group, result)),
-        Err(error) => Err(in_source(error, offset)),
+        Err(error) => Err(Unread { fault: in_source(error, offset), id: one.id, group }),
     }
 }
 

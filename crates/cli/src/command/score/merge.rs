@@ -29,14 +29,17 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, sources: &[Source], console: &
     let has_tasks = !scorer.tasks().is_empty();
     for source in sources {
         // Groups come after their traces, so a truncated part lacks them.
-        let mut open: BTreeMap<String, i128> = BTreeMap::new();
+        // Of each its runs, and its records that could not be read.
+        let mut open: BTreeMap<String, [i128; 2]> = BTreeMap::new();
         let (mut is_foreign, mut is_unmarked) = (false, false);
         let is_nothing = each_line(source, typed, &mut |found| {
             let fault = match found {
                 Ok((offset, line)) => match groups.merge(line) {
-                    Ok(Merged::Group { group, runs, rules }) => {
+                    Ok(Merged::Group { group, runs, unread, rules }) => {
                         is_foreign |= rules.as_deref() != scorer.rules();
-                        *open.entry(group).or_default() -= i128::from(runs);
+                        let left = open.entry(group).or_default();
+                        left[0] -= i128::from(runs);
+                        left[1] -= i128::from(unread);
                         return;
                     }
                     Ok(Merged::Trace { group, tasks, rules, verdict }) => {
@@ -52,12 +55,15 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, sources: &[Source], console: &
                         summary.trace(verdict);
                         traces += 1;
                         if let Some(group) = group {
-                            *open.entry(group).or_default() += 1;
+                            open.entry(group).or_default()[0] += 1;
                         }
                         return;
                     }
-                    Ok(Merged::Unread) => {
+                    Ok(Merged::Unread { group }) => {
                         unread += 1;
+                        if let Some(group) = group {
+                            open.entry(group).or_default()[1] += 1;
+                        }
                         return;
                     }
                     Err(error) => foreign(offset, error.to_string()),
@@ -73,7 +79,7 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, sources: &[Source], console: &
         let mut complain = |code: Code, message: String, hint: &str| {
             complaints.fault(&source.name, &RecordError::error(None, message).code(code).hint(hint), err);
         };
-        if let Some((group, _)) = open.iter().find(|(_, left)| **left != 0) {
+        if let Some((group, _)) = open.iter().find(|(_, left)| **left != [0, 0]) {
             let message = format!("the traces and the line of the group {group:?} do not match");
             complain(
                 Code::NotScoreOutput,
@@ -112,8 +118,8 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, sources: &[Source], console: &
     }
     complaints.finish(err);
     let faults = complaints.count() + unread;
-    let code = super::finish(typed, &summary, &groups, faults, err);
-    let code = code.max(met.finish(scorer, typed.gates.as_deref(), faults, err));
+    let code = super::finish(typed, scorer, &summary, &groups, faults, err);
+    let code = code.max(met.finish(scorer, met.unmet(scorer, typed.gates.as_deref(), faults), err));
     printed(broken_out.map_or(Ok(()), Err))?;
     Ok(code)
 }

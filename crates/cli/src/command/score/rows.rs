@@ -1,6 +1,6 @@
 //! Traces and groups as rows of a report.
 
-use mcptest_core::diag::Subject;
+use mcptest_core::diag::{Failure, Subject};
 use mcptest_core::event::Event;
 use mcptest_core::import::Imported;
 use mcptest_core::report::{Family, Row, RowVerdict, RunError, row_name};
@@ -33,6 +33,22 @@ pub(super) fn fault(fault: &RecordError) -> Box<Row> {
     row.verdict = RowVerdict::Error;
     row.error = Some(fault.clone().moved(Subject::Test));
     row
+}
+
+/// Emits rows for what is wrong with the whole run and with no trace, each with its line in the file, or 0: a report that has only
+/// passing traces would be read as a pass.
+pub(super) fn problems(file: &str, found: &[(usize, Failure<String>)], emit: &mut dyn FnMut(Event)) {
+    if found.is_empty() {
+        return;
+    }
+    emit(Event::SuiteStarted { file: file.to_owned() });
+    for (line, failure) in found {
+        let mut row = Box::new(Row::named(&failure.place));
+        row.line = *line;
+        row.verdict = RowVerdict::Error;
+        row.error = Some(failure.clone().moved(Subject::Test));
+        emit(Event::RowFinished(row));
+    }
 }
 
 /// Emits the row of the trace number `at` of a source.

@@ -1,5 +1,6 @@
 //! The summary: counts of traces and verdicts, and means over groups.
 
+use mcptest_core::diag::{Code, Failure};
 use mcptest_core::eval::GateKind;
 use mcptest_core::report::{RowVerdict, Totals};
 use mcptest_core::score::GroupLine;
@@ -19,6 +20,11 @@ const STABILITY: [(&str, &str); 4] = [
     ("argument_consistency", "consistency of arguments"),
 ];
 
+/// Why a group with runs of several tasks has no verdict.
+const MIXED: &str = "its runs belong to tasks with different gates over runs";
+
+const MIXED_HINT: &str = "group the runs of one task: name the key of `when:` with --group-by";
+
 #[derive(Default)]
 pub(super) struct Summary {
     traces: Totals,
@@ -28,6 +34,8 @@ pub(super) struct Summary {
     /// Pass^k for k from 1.
     pass_hat: [Mean; MOST_K],
     notes: usize,
+    /// The first group whose runs belong to different tasks, and how many there are.
+    mixed: (Option<String>, usize),
     /// Traces of cassettes in which an edit would go unnoticed.
     pub(super) old: usize,
 }
@@ -72,6 +80,10 @@ impl Summary {
     pub(super) fn group(&mut self, line: &GroupLine<'_>) {
         self.groups.count(line.verdict.map_or(RowVerdict::Unjudged, RowVerdict::from));
         self.notes += usize::from(!line.notes().is_empty());
+        if line.is_mixed() {
+            self.mixed.0.get_or_insert_with(|| line.name().to_owned());
+            self.mixed.1 += 1;
+        }
         for check in &line.checks {
             match check.gate {
                 Some(GateKind::Stability) => {
@@ -121,6 +133,16 @@ impl Summary {
             out.push(format!("{faults} {what} could not be read"));
         }
         out.join("\n")
+    }
+
+    /// That groups cannot be judged, because no gate is for all of their runs.
+    pub(super) fn mixed_groups(&self) -> Option<Failure<String>> {
+        let (name, count) = (self.mixed.0.as_ref()?, self.mixed.1);
+        let place = match count - 1 {
+            0 => format!("group {name:?}"),
+            more => format!("group {name:?} and {}", many(more, "more group")),
+        };
+        Some(Failure::error(place, MIXED).code(Code::TaskConflict).hint(MIXED_HINT))
     }
 
     /// Groups with too few runs to decide.

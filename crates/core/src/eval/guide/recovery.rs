@@ -36,6 +36,9 @@ recovery:
          unassessable, unless what is known already exceeds them.",
         "`whether tool_calls[0] failed was not recorded`, with `faults: any`: the format does not say which calls \
          failed, so it is unknown whether there was a fault. Set `faults: injected` to count injected faults only.",
+        "`whether tool_calls[0] hit a fault is unknown: how it failed was not recorded`, with `faults: any`: the call \
+         failed, and its result has no `error` with a `kind`. A tool that reports an error has answered, a lost connection \
+         has not. Record the kind, or set `faults: injected`.",
         "A detection of `never` with delays and no hits is correct: a late answer does not have to be detected.",
         "The gate does not read what the answer says. If the agent should admit what it could not do, add \
          `narrative` or an assertion on `final_response`.",

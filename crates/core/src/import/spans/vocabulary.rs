@@ -194,11 +194,31 @@ pub(super) fn failure(span: &Span<'_>) -> Result<Option<CallError>, ImportError>
     let layer = match code {
         Some(code) if code < 0 => ErrorKind::Jsonrpc,
         Some(400..=599) => ErrorKind::Http,
-        _ if name.to_ascii_lowercase().contains("timeout") => ErrorKind::Timeout,
-        _ => ErrorKind::Tool,
+        _ => layer_of(name),
     };
     let code = code.filter(|_| layer != ErrorKind::Tool && layer != ErrorKind::Timeout);
     Ok(Some(CallError { kind: layer, code, message: message.unwrap_or_else(|| name.to_owned()) }))
+}
+
+/// The layer that raised an error of this name: an exception, with or without its module, or an error code of the system.
+fn layer_of(name: &str) -> ErrorKind {
+    let name = name.to_ascii_lowercase();
+    let last = name.rsplit(['.', ':', '/']).next().unwrap_or_default();
+    let is_http = name.starts_with("httpx.") || name.starts_with("httpcore.");
+    let is_transport = last.contains("connection")
+        || last.starts_with("connect")
+        || last.starts_with("econn")
+        || matches!(last, "remoteprotocolerror" | "networkerror" | "transporterror" | "brokenpipeerror" | "epipe")
+        || (is_http && matches!(last, "readerror" | "writeerror" | "closeerror"));
+    if name.contains("timeout") {
+        ErrorKind::Timeout
+    } else if is_transport {
+        ErrorKind::Transport
+    } else if last == "mcperror" || last.starts_with("jsonrpc") {
+        ErrorKind::Jsonrpc
+    } else {
+        ErrorKind::Tool
+    }
 }
 
 /// The model that replied, else the requested one.

@@ -165,6 +165,31 @@ fn a_failure_in_one_delivery_of_a_span_stays() {
 }
 
 #[test]
+fn the_name_of_an_error_says_which_layer_raised_it() {
+    for (name, kind) in [
+        ("ConnectionError", ErrorKind::Transport),
+        ("builtins.ConnectionRefusedError", ErrorKind::Transport),
+        ("httpx.ConnectError", ErrorKind::Transport),
+        ("httpx.ReadError", ErrorKind::Transport),
+        ("RemoteProtocolError", ErrorKind::Transport),
+        ("ECONNRESET", ErrorKind::Transport),
+        ("httpx.ConnectTimeout", ErrorKind::Timeout),
+        ("McpError", ErrorKind::Jsonrpc),
+        ("mcp.shared.exceptions.McpError", ErrorKind::Jsonrpc),
+        ("JSONRPCError", ErrorKind::Jsonrpc),
+        ("tarfile.ReadError", ErrorKind::Tool),
+        ("connection.ValueError", ErrorKind::Tool),
+        ("tool_error", ErrorKind::Tool),
+    ] {
+        let mut span = tool("1", "", "{}");
+        span["attributes"]["error.type"] = json!(name);
+        let trace = read(Format::Otel, &json!([span]).to_string()).unwrap().remove(0).trace;
+        let error = trace.result(0).and_then(|result| result.error.as_deref());
+        assert_eq!(error.map(|error| error.kind), Some(kind), "{name}");
+    }
+}
+
+#[test]
 fn different_spans_with_the_same_id_are_rejected_or_kept_separate() {
     let span = tool("1", "", r#"{"n": 1}"#);
     let open = {
