@@ -52,15 +52,29 @@ const MESSAGE: &str = "narrative: {}\n";
 /// busy machine. A parse copies each text once. An import checks a record and builds messages from it, and gates read the texts.
 fn limit(format: Format) -> f64 {
     match format {
-        Format::Adk | Format::Codex | Format::Envelope | Format::Openhands | Format::PydanticAi => 1.5,
-        Format::MockLog | Format::Tau => 1.6,
-        Format::Atif | Format::Bedrock | Format::SweAgent => 1.8,
-        Format::Inspect | Format::Langchain | Format::VercelAi => 2.0,
-        Format::GeminiCli | Format::OpenaiChat => 2.2,
-        Format::Anthropic | Format::Langsmith | Format::Otlp => 2.4,
-        Format::Cassette | Format::ClaudeCode | Format::OpenaiAgents | Format::OpenaiResponses => 2.6,
-        Format::Otel => 3.2,
-        Format::Langfuse => 4.0,
+        Format::Adk
+        | Format::Atif
+        | Format::Bedrock
+        | Format::Codex
+        | Format::Envelope
+        | Format::MockLog
+        | Format::OpenaiChat
+        | Format::Openhands
+        | Format::PydanticAi
+        | Format::SweAgent
+        | Format::Tau => 1.5,
+        Format::Anthropic
+        | Format::ClaudeCode
+        | Format::GeminiCli
+        | Format::Inspect
+        | Format::Langchain
+        | Format::Langsmith
+        | Format::OpenaiAgents
+        | Format::OpenaiResponses
+        | Format::Otlp
+        | Format::VercelAi => 1.8,
+        Format::Cassette | Format::Otel => 2.2,
+        Format::Langfuse => 2.6,
     }
 }
 
