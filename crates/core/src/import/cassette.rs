@@ -90,3 +90,25 @@ fn parse(text: &str) -> Result<Map<String, Value>, ImportError> {
         _ => Err(ImportError::new("it is not an object")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cassette;
+
+    #[test]
+    fn read_only_tools_are_the_same_in_the_text_and_in_the_value() {
+        for text in [
+            r#"{"servers":{"shop":{"tools":[{"name":"find","annotations":{"readOnlyHint":true}},{"name":"sell"}]}}}"#,
+            r#"{"servers":{"a":{"tools":[{"name":"f\u0069nd","annotations":{"readOnlyHint":true}}]},"b":{"tools":null}}}"#,
+            r#"{"servers":{"a":{"tools":[{"name":"x","annotations":{"readOnlyHint":"true"}},{"annotations":[]},3]}}}"#,
+            r#"{"servers":{"a":{"tools":[{"name":"x","annotations":{"readOnlyHint":false}},{"name":7}]},"c":[]}}"#,
+            r#"{"servers":[]}"#,
+            "null",
+        ] {
+            let raw: &RawValue = serde_json::from_str(text).unwrap();
+            let value: Value = serde_json::from_str(text).unwrap();
+            assert_eq!(read_only_tools(raw), cassette::read_only_tools(&value), "{text}");
+        }
+    }
+}

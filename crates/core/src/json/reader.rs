@@ -19,7 +19,7 @@ use super::strings;
 pub const NUMBER_KEY: &str = "$serde_json::private::Number";
 
 /// The same for JSON that is kept as text.
-const RAW_KEY: &str = "$serde_json::private::RawValue";
+pub(crate) const RAW_KEY: &str = "$serde_json::private::RawValue";
 
 /// The name under which a text asks for its JSON string. What is between the quotes of one with escapes is presented as
 /// something optional, which a string is not otherwise. Any other value is presented as usual.

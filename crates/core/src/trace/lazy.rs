@@ -7,9 +7,8 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use serde::de::{Deserialize, Deserializer, Visitor};
+use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Serialize, Serializer};
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::shared::SharedText;
@@ -110,8 +109,20 @@ impl Serialize for LazyValue {
 
 impl<'de> Deserialize<'de> for LazyValue {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let raw = <&RawValue>::deserialize(from)?;
-        Ok(Self { source: Source::Json(raw.get().into()), value: OnceLock::new() })
+        /// Takes JSON that is kept as text: a part of the text that is read, or a text that was made, as of a `Value`.
+        struct Build;
+        impl<'de> Visitor<'de> for Build {
+            type Value = SharedText;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("any valid JSON value")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<SharedText, A::Error> {
+                let raw = map.next_entry::<IgnoredAny, LazyText>()?;
+                raw.map(|(_, raw)| SharedText::from(&*raw)).ok_or_else(|| A::Error::missing_field(json::RAW_KEY))
+            }
+        }
+        let raw = from.deserialize_newtype_struct(json::RAW_KEY, Build)?;
+        Ok(Self { source: Source::Json(raw), value: OnceLock::new() })
     }
 }
 
@@ -341,6 +352,20 @@ mod tests {
         assert_eq!(block.text(), Some("two\nlines"));
         assert!(block.is_object());
         assert_eq!(block, json!({ "type": "text", "text": "two\nlines" }));
+    }
+
+    #[test]
+    fn a_value_is_read_from_a_text_a_value_or_a_stream() {
+        let expected = json!({ "a": ["x\n", 1.5] });
+        let text = expected.to_string();
+        assert_eq!(read_value(&text), expected);
+        assert_eq!(serde_json::from_str::<LazyValue>(&text).unwrap(), expected);
+        assert_eq!(serde_json::from_value::<LazyValue>(expected.clone()).unwrap(), expected);
+        assert_eq!(serde_json::from_reader::<_, LazyValue>(text.as_bytes()).unwrap(), expected);
+    }
+
+    fn read_value(text: &str) -> LazyValue {
+        json::read(text).unwrap()
     }
 
     #[test]
