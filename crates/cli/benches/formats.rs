@@ -3,7 +3,7 @@
 //! The corpus of a format is made from the fixtures of its importer. Real sessions are larger, so every text in them is
 //! followed by some kilobytes of prose or of the rows that tools return, with quotes and line breaks. The same text always
 //! grows in the same way, because spans and session lines repeat earlier messages. Copies under other ids make 64 MB; without ids
-//! that can be changed, each copy is a file.
+//! that can be changed, each copy is a file. With `CORPORA=FOLDER` they are kept in that folder, one per format.
 //!
 //! Every record is accepted, and `score` finds as many traces as the expected results of the fixtures have. Records that a
 //! fixture has to show an error are left out, and counted. Reading the same files and parsing them into `serde_json::Value`, on
@@ -17,29 +17,27 @@
     reason = "a benchmark reads the clock and prints, and stops where it cannot go on"
 )]
 
-mod measure;
+mod memory;
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Output};
+use std::process::{Command, ExitCode, Output, Stdio};
 use std::time::Duration;
 
 use mcptest_core::cassette::seal;
 use mcptest_core::import::{Format, Imported, Options, Record, Unit, sniff};
-use measure::{best, memory};
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use serde_json::Value;
 
 /// Bytes of each corpus.
 const CORPUS: usize = 64_000_000;
 /// Most memory of a score.
 const MAX_MEMORY: u64 = 96 << 20;
-/// Times that each time is measured; the best counts.
-const TIMES: usize = 3;
-/// How often the files are parsed and scored each time: processor time is counted in steps of 10 ms.
-const PARSES: u32 = 8;
-const SCORES: u32 = 3;
+/// How often everything is measured, in turns, so that a machine that is busy for a while slows down all of it. The least time
+/// of each counts.
+const TIMES: usize = 16;
 
 /// Gates that read calls, and one that reads the closing message.
 const CALLS: &str = "\
@@ -83,6 +81,7 @@ fn main() -> ExitCode {
     let (calls, all) = (temp.path().join("calls.yml"), temp.path().join("all.yml"));
     fs::write(&calls, CALLS).unwrap();
     fs::write(&all, format!("{CALLS}{MESSAGE}")).unwrap();
+    let kept = std::env::var_os("CORPORA");
     let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     println!(
         "{:<18} {:>6} {:>7} {:>8} {:>9} {:>9} {:>9} {:>9} {:>7} {:>7} {:>7} {:>7} {:>9}",
@@ -105,7 +104,10 @@ fn main() -> ExitCode {
         if !(wanted.is_empty() || wanted.iter().any(|name| name == format.as_str())) {
             continue;
         }
-        let folder = temp.path().join(format.as_str());
+        let folder = match &kept {
+            Some(kept) => Path::new(kept).join(format.as_str()),
+            None => temp.path().join(format.as_str()),
+        };
         let corpus = Corpus::make(*format, &folder);
         let command = |gates: &Path| {
             let mut command = Command::new(env!("CARGO_BIN_EXE_mcptest"));
@@ -113,14 +115,23 @@ fn main() -> ExitCode {
             command.args([format.as_str(), "--jobs", "1"]);
             command
         };
-        let parse = |opens: bool| best(TIMES, || (0..PARSES).for_each(|_| corpus.parse(opens))).cpu / PARSES;
-        let (values, nested) = (parse(false), parse(true));
-        let run = |gates: &Path| corpus.check(&command(gates).output().unwrap());
-        let score = |gates: &Path| best(TIMES, || (0..SCORES).for_each(|_| run(gates))).cpu / SCORES;
-        let (of_calls, of_all) = (score(&calls), score(&all));
-        let (output, peak) = memory(&mut command(&all));
+        let [mut values, mut nested, mut of_calls, mut of_all] = [Duration::MAX; 4];
+        let score = |gates: &Path| {
+            let (output, cpu) = of_one_thread(&mut command(gates));
+            corpus.check(&output);
+            cpu
+        };
+        for _ in 0..TIMES {
+            values = values.min(corpus.parse(false));
+            of_all = of_all.min(score(&all));
+            nested = nested.min(corpus.parse(true));
+            of_calls = of_calls.min(score(&calls));
+        }
+        let (output, peak) = memory::peak(&mut command(&all));
         corpus.check(&output);
-        fs::remove_dir_all(&folder).unwrap();
+        if kept.is_none() {
+            fs::remove_dir_all(&folder).unwrap();
+        }
         let ratio = |time: Duration| time.as_secs_f64() / values.as_secs_f64();
         let to_nested = of_all.as_secs_f64() / nested.as_secs_f64();
         let ms = |time: Duration| format!("{:.0} ms", time.as_secs_f64() * 1e3);
@@ -166,7 +177,7 @@ impl Corpus {
             Format::Envelope => vec![Fixture::envelopes()],
             _ => fixtures(format).iter().map(|path| Fixture::read(path, format)).collect(),
         };
-        fs::create_dir(folder).unwrap();
+        fs::create_dir_all(folder).unwrap();
         let mut corpus = Self { format, files: Vec::new(), size: 0, traces: 0 };
         let (mut next, mut shared) = (0, String::new());
         while corpus.size < CORPUS {
@@ -194,8 +205,9 @@ impl Corpus {
         self.files.push(path);
     }
 
-    /// Reads all files and parses their values, also those inside of texts if `opens`.
-    fn parse(&self, opens: bool) {
+    /// The processor time to read all files and parse their values, also those inside of texts if `opens`.
+    fn parse(&self, opens: bool) -> Duration {
+        let begun = on_processor("thread-self");
         let mut line = String::new();
         for path in &self.files {
             let mut file = BufReader::with_capacity(256 << 10, File::open(path).unwrap());
@@ -207,6 +219,7 @@ impl Corpus {
                 line.clear();
             }
         }
+        on_processor("thread-self") - begun
     }
 
     /// Fails unless every trace was scored.
@@ -218,6 +231,24 @@ impl Corpus {
         let found = stderr.lines().find_map(|line| line.split_once(" traces: ")).unwrap().0.replace(',', "");
         assert_eq!(found.parse::<usize>().unwrap(), self.traces, "{format}: {stderr}");
     }
+}
+
+/// Runs a command of one thread, and returns its processor time.
+fn of_one_thread(command: &mut Command) -> (Output, Duration) {
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stderr = Vec::new();
+    child.stderr.take().unwrap().read_to_end(&mut stderr).unwrap();
+    let id = WaitId::Pid(Pid::from_child(&child));
+    waitid(id, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
+    let cpu = on_processor(&child.id().to_string());
+    let status = child.wait().unwrap();
+    (Output { status, stdout: Vec::new(), stderr }, cpu)
+}
+
+/// How long a thread has run so far.
+fn on_processor(id: &str) -> Duration {
+    let text = fs::read_to_string(format!("/proc/{id}/schedstat")).unwrap();
+    Duration::from_nanos(text.split_whitespace().next().unwrap().parse().unwrap())
 }
 
 /// Parses the objects and lists inside of texts.

@@ -10,6 +10,7 @@
 )]
 
 mod measure;
+mod memory;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -215,7 +216,7 @@ impl World {
     /// The most memory a replay had, in KiB.
     fn memory(&self, flags: &[&str]) -> u64 {
         let run = || {
-            let (output, peak) = measure::memory(&mut self.command(flags));
+            let (output, peak) = memory::peak(&mut self.command(flags));
             assert!(output.status.success());
             peak >> 10
         };

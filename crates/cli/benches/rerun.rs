@@ -10,6 +10,7 @@
 )]
 
 mod measure;
+mod memory;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -18,7 +19,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use measure::{Took, best, memory};
+use measure::{Took, best};
 use serde_json::{Value, json};
 
 /// Times that each is run.
@@ -70,7 +71,7 @@ fn main() -> ExitCode {
         alones.push(best(1, alone));
         agains.push(best(1, again));
     }
-    let most = memory(&mut mcptest(here, &["run", "--rerun", "s.yml"])).1;
+    let most = memory::peak(&mut mcptest(here, &["run", "--rerun", "s.yml"])).1;
     server.kill().unwrap();
     server.wait().unwrap();
 

@@ -13,6 +13,7 @@
 )]
 
 mod measure;
+mod memory;
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -247,7 +248,7 @@ fn score(corpus: &Path, gates: &Path, threads: usize) {
 
 /// The most memory a score had.
 fn memory(corpus: &Path, gates: &Path, threads: usize) -> u64 {
-    let (output, peak) = measure::memory(&mut command(corpus, gates, threads));
+    let (output, peak) = memory::peak(&mut command(corpus, gates, threads));
     assert!(output.status.code().is_some_and(|code| code < 2));
     peak
 }
