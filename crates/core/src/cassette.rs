@@ -5,6 +5,7 @@
 //! a new one.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use serde_json::{Map, Value};
 
@@ -93,40 +94,62 @@ pub fn fingerprint(inputs: &Value) -> String {
 /// Adds version, fingerprint and digest before writing.
 pub fn seal(cassette: &mut Map<String, Value>) {
     cassette.insert("mcptest".to_owned(), VERSION.into());
-    if let Some(inputs) = cassette.get("inputs") {
-        cassette.insert("fingerprint".to_owned(), fingerprint(inputs).into());
+    let found = Digested::of(cassette);
+    if let Some(fingerprint) = found.fingerprint() {
+        cassette.insert("fingerprint".to_owned(), fingerprint.into());
     }
-    cassette.insert("digest".to_owned(), digest(cassette).into());
+    cassette.insert("digest".to_owned(), found.digest().into());
 }
 
-/// The digest of what was recorded: the SHA-256 of its canonical JSON.
-fn digest(cassette: &Map<String, Value>) -> String {
-    digest_by(0, |key| cassette.get(key), json::write_canonical)
+/// What the digest covers, as canonical JSON.
+pub(crate) struct Digested {
+    text: String,
+    /// Where the inputs are in it.
+    inputs: Option<Range<usize>>,
 }
 
-/// The same from the JSON of each key, which was read before; `None` if its keys are not in order.
-pub(crate) fn digest_of<'a>(json_of: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
-    let mut is_ordered = true;
-    let size = DIGESTED.iter().filter_map(|key| json_of(key)).map(|json| json.len() + 16).sum();
-    let digest = digest_by(size, json_of, |json, out| is_ordered &= json::push_canonical(json, out));
-    is_ordered.then_some(digest)
-}
+impl Digested {
+    fn of(cassette: &Map<String, Value>) -> Self {
+        Self::by(0, |key| cassette.get(key), json::write_canonical)
+    }
 
-fn digest_by<T>(size: usize, part: impl Fn(&str) -> Option<T>, mut push: impl FnMut(T, &mut String)) -> String {
-    let mut text = String::with_capacity(size);
-    text.push('{');
-    // In order, as in any canonical text, and without a copy of the trace.
-    for key in DIGESTED {
-        if let Some(value) = part(key) {
-            if text.len() > 1 {
-                text.push(',');
+    /// The same from the JSON of each key, which was read before; `None` if its keys are not in order.
+    pub(crate) fn of_parts<'a>(json_of: impl Fn(&str) -> Option<&'a str>) -> Option<Self> {
+        let mut is_ordered = true;
+        let size = DIGESTED.iter().filter_map(|key| json_of(key)).map(|json| json.len() + 16).sum();
+        let found = Self::by(size, json_of, |json, out| is_ordered &= json::push_canonical(json, out));
+        is_ordered.then_some(found)
+    }
+
+    fn by<T>(size: usize, part: impl Fn(&str) -> Option<T>, mut push: impl FnMut(T, &mut String)) -> Self {
+        let (mut text, mut inputs) = (String::with_capacity(size), None);
+        text.push('{');
+        // In order, as in any canonical text, and without a copy of the trace.
+        for key in DIGESTED {
+            if let Some(value) = part(key) {
+                if text.len() > 1 {
+                    text.push(',');
+                }
+                text.push_str(&format!("\"{key}\":"));
+                let begin = text.len();
+                push(value, &mut text);
+                if key == "inputs" {
+                    inputs = Some(begin..text.len());
+                }
             }
-            text.push_str(&format!("\"{key}\":"));
-            push(value, &mut text);
         }
+        text.push('}');
+        Self { text, inputs }
     }
-    text.push('}');
-    hash(text.as_bytes())
+
+    fn digest(&self) -> String {
+        hash(self.text.as_bytes())
+    }
+
+    /// As [`fingerprint`] says.
+    fn fingerprint(&self) -> Option<String> {
+        self.inputs.clone().map(|range| hash(&self.text.as_bytes()[range]))
+    }
 }
 
 /// The version of a recording.
@@ -143,15 +166,15 @@ pub fn version(cassette: &Map<String, Value>) -> Result<u64, Unreadable> {
 /// Checks a recording, whose trace is known already. A contradiction is reported before an edit, because accepting an edit does
 /// not help against it.
 pub fn check(cassette: &Map<String, Value>, trace: &Trace) -> Result<Seal, Unreadable> {
-    check_digest(cassette, trace, || digest(cassette))
+    check_parts(cassette, trace, &Digested::of(cassette))
 }
 
-/// The same with another way to get the digest. Of the trace, `cassette` needs only the names of tools; it needs nothing of what
-/// was observed.
-pub(crate) fn check_digest(
+/// The same for parts of a recording. Of the inputs they need the names of the servers and which keys there are, of the trace the
+/// names of tools; they need nothing of what was observed.
+pub(crate) fn check_parts(
     cassette: &Map<String, Value>,
     trace: &Trace,
-    digest: impl FnOnce() -> String,
+    digested: &Digested,
 ) -> Result<Seal, Unreadable> {
     let broken = |why: &str| Err(Unreadable::Broken(why.to_owned()));
     let version = version(cassette)?;
@@ -173,10 +196,11 @@ pub(crate) fn check_digest(
         (OLDEST, None) if !edited => true,
         (OLDEST, _) => return broken("has `digest` or `edited`, which format version 1 does not know"),
         (_, None) => return broken("lacks `digest`, which recordings have from format version 2 on"),
-        (_, Some(recorded)) => *recorded == digest(),
+        (_, Some(recorded)) => *recorded == digested.digest(),
     };
-    let (recorded, inputs) = (cassette.get("fingerprint"), cassette.get("inputs"));
-    let fits = recorded.zip(inputs).is_none_or(|(recorded, inputs)| *recorded == fingerprint(inputs));
+    let fits = cassette
+        .get("fingerprint")
+        .is_none_or(|recorded| digested.fingerprint().is_none_or(|fingerprint| *recorded == fingerprint));
     if is_sealed && fits { Ok(Seal { version, edited }) } else { Err(Unreadable::Edited) }
 }
 

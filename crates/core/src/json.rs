@@ -11,7 +11,7 @@ mod strings;
 
 pub use layout::Layout;
 pub use reader::NUMBER_KEY;
-pub(crate) use reader::{RAW_KEY, TEXT_KEY};
+pub(crate) use reader::{KEPT_KEY, RAW_KEY, TEXT_KEY};
 use serde_json::{Number, Value};
 pub(crate) use strict::try_checked_seed;
 pub use strict::{JsonError, check, parse};

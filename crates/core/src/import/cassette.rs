@@ -2,14 +2,18 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::marker::PhantomData;
 
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::shape::Shape;
-use super::wire::Text;
+use super::shape::{Lenient, List, Object, Shape};
+use super::wire::{Kept, Text};
 use super::{ImportError, Imported, Record, Unit, wire};
-use crate::cassette::{Unreadable, check, check_digest, digest_of};
+use crate::cassette::{Digested, Unreadable, check, check_parts};
 use crate::json;
 use crate::report::row_name;
 use crate::trace::Envelope;
@@ -18,19 +22,92 @@ pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
     shape.has(&["mcptest", "trace"]).then_some((Unit::Record, Cow::Borrowed("it has `mcptest` and `trace`")))
 }
 
-/// The JSON of each key.
-type Parts<'a> = BTreeMap<Text<'a>, &'a RawValue>;
+/// The JSON of each key, and what is read of some.
+#[derive(Default)]
+struct Recording<'a> {
+    json: BTreeMap<Text<'a>, &'a str>,
+    trace: Option<Envelope>,
+    inputs: BTreeMap<Text<'a>, &'a RawValue>,
+    observed: Observed<'a>,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Recording<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Build<'a>(PhantomData<Recording<'a>>);
+        impl<'de: 'a, 'a> Visitor<'de> for Build<'a> {
+            type Value = Recording<'a>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut all = Recording::default();
+                while let Some(key) = map.next_key::<Text<'a>>()? {
+                    let json = match &*key {
+                        "trace" => read_into(&mut all.trace, map.next_value()?),
+                        "inputs" => read_into(&mut all.inputs, object(map.next_value()?)),
+                        "observed" => read_into(&mut all.observed, object(map.next_value()?)),
+                        _ => map.next_value::<&RawValue>()?.get(),
+                    };
+                    all.json.insert(key, json);
+                }
+                Ok(all)
+            }
+        }
+        from.deserialize_map(Build(PhantomData))
+    }
+}
+
+fn read_into<'a, T>(place: &mut T, found: Kept<'a, T>) -> &'a str {
+    *place = found.value;
+    found.json
+}
+
+fn object<T>(Kept { value: Lenient(value), json }: Kept<'_, Object<T>>) -> Kept<'_, T> {
+    Kept { value, json }
+}
+
+/// What was observed, as far as it marks tools.
+#[derive(Deserialize, Default)]
+struct Observed<'a> {
+    #[serde(borrow, default)]
+    servers: Object<BTreeMap<Text<'a>, Object<Catalog<'a>>>>,
+}
+
+#[derive(Deserialize, Default)]
+struct Catalog<'a> {
+    #[serde(borrow, default)]
+    tools: List<Object<Tool<'a>>>,
+}
+
+#[derive(Deserialize, Default)]
+struct Tool<'a> {
+    #[serde(borrow)]
+    name: Option<&'a RawValue>,
+    #[serde(default)]
+    annotations: Object<Annotations<'a>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct Annotations<'a> {
+    #[serde(borrow)]
+    read_only_hint: Option<&'a RawValue>,
+}
 
 pub(super) fn read(record: Record<'_>) -> Result<Vec<Imported<'_>>, ImportError> {
-    let parts: Parts<'_> = wire::typed(record.text)?;
-    let Some(raw) = parts.get("trace").filter(|raw| raw.get() != "null") else {
+    let Recording { json, trace, inputs, observed } = wire::typed(record.text)?;
+    let Some(envelope) = trace else {
         return Err(ImportError::new("it has no `trace`").hint("a bare envelope is `--from envelope`"));
     };
-    let mut trace = wire::part::<Envelope>(raw).map_err(|error| error.at("trace"))?.trace()?;
+    let mut parts = checked_parts(&json, inputs)?;
+    if let Some(names) = &envelope.tool_names {
+        parts.insert("trace".to_owned(), json!({ "tool_names": wire::part::<Value>(names)? }));
+    }
+    let mut trace = envelope.trace()?;
     // The digest also covers keys that are not read here. What was written by this program is in order, so its canonical text
     // follows from the text.
-    let checked = match digest_of(|key| parts.get(key).map(|raw| raw.get())) {
-        Some(digest) => check_digest(&checked_parts(&parts, raw)?, &trace, || digest),
+    let checked = match Digested::of_parts(|key| json.get(key).copied()) {
+        Some(digested) => check_parts(&parts, &trace, &digested),
         None => check(&parse(record.text)?, &trace),
     };
     let seal = checked.map_err(|why| {
@@ -40,45 +117,51 @@ pub(super) fn read(record: Record<'_>) -> Result<Vec<Imported<'_>>, ImportError>
         };
         ImportError::new(format!("it {why}")).hint(hint)
     })?;
-    trace.read_only = parts.get("observed").map_or_else(BTreeSet::new, |observed| read_only_tools(observed));
-    let named =
-        |key: &str| wire::optional(parts.get(key).copied(), wire::part::<Option<Text<'_>>>, key).map(Option::flatten);
-    let (test, model) = (named("test")?, named("model")?);
-    let run = wire::optional(parts.get("run").copied(), wire::part::<Option<u64>>, "run")?.flatten();
+    trace.read_only = read_only_tools(observed);
+    let (test, model) = (named::<Text<'_>>(&json, "test")?, named::<Text<'_>>(&json, "model")?);
+    let run = named(&json, "run")?;
     let id = test.map(|test| row_name(&test, model.as_deref(), run, None));
     Ok(vec![Imported { id, group: None, seal: Some(seal), fields: record.text.into(), trace }])
 }
 
-/// Keys other than the trace that say whether a recording was edited, or that it contradicts itself.
-const CHECKED: [&str; 5] = ["mcptest", "digest", "edited", "fingerprint", "inputs"];
+/// The value of a key, unless it is `null`.
+fn named<'a, T: Deserialize<'a>>(json: &BTreeMap<Text<'a>, &'a str>, key: &str) -> Result<Option<T>, ImportError> {
+    let found = json.get(key).map(|text| wire::piece::<Option<T>>(text).map_err(|error| error.at(key)));
+    Ok(found.transpose()?.flatten())
+}
 
-/// The parts of a recording that are checked, of the trace only the names of tools.
-fn checked_parts(parts: &Parts<'_>, trace: &RawValue) -> Result<Map<String, Value>, ImportError> {
+/// Keys that say whether a recording was edited.
+const CHECKED: [&str; 4] = ["mcptest", "digest", "edited", "fingerprint"];
+
+/// Those parts of a recording that are checked, other than its digest and its trace.
+fn checked_parts(
+    json: &BTreeMap<Text<'_>, &str>,
+    inputs: BTreeMap<Text<'_>, &RawValue>,
+) -> Result<Map<String, Value>, ImportError> {
     let mut whole = Map::new();
     for key in CHECKED {
-        if let Some(raw) = parts.get(key) {
-            whole.insert(key.to_owned(), json::read_checked(raw.get())?);
+        if let Some(text) = json.get(key) {
+            whole.insert(key.to_owned(), wire::piece(text)?);
         }
     }
-    let Some(Shape::Object(trace)) = Shape::part(trace.get()) else { return Ok(whole) };
-    if let Some(names) = trace.get("tool_names") {
-        whole.insert("trace".to_owned(), json!({ "tool_names": json::read_checked::<Value>(names.get())? }));
+    let servers = inputs.get("servers").and_then(|raw| json::try_checked::<BTreeMap<Text<'_>, &RawValue>>(raw.get()));
+    let mut inputs: Map<String, Value> = inputs.into_keys().map(|key| (key.into_owned(), Value::Null)).collect();
+    if let Some(servers) = servers {
+        let names = servers.into_keys().map(|name| (name.into_owned(), Value::Null));
+        inputs.insert("servers".to_owned(), names.collect());
     }
+    whole.insert("inputs".to_owned(), inputs.into());
     Ok(whole)
 }
 
-/// What `cassette::read_only_tools` finds in the catalogs, without reading their descriptions and schemas.
-fn read_only_tools(observed: &RawValue) -> BTreeSet<(String, String)> {
+/// What `cassette::read_only_tools` finds in the catalogs. Anything of another shape has no tools.
+fn read_only_tools(observed: Observed<'_>) -> BTreeSet<(String, String)> {
     let mut out = BTreeSet::new();
-    let servers = Shape::part(observed.get()).and_then(|observed| observed.child("servers"));
-    let Some(Shape::Object(servers)) = servers else { return out };
-    for (server, found) in servers {
-        let tools = Shape::part(found.get()).and_then(|found| found.child("tools"));
-        for tool in tools.iter().flat_map(Shape::elements) {
-            let hint = tool.child("annotations").and_then(|annotations| annotations.get("readOnlyHint"));
-            if let Some(name) = tool.text("name").filter(|_| hint.is_some_and(|hint| hint.get() == "true")) {
-                out.insert((server.to_string(), name.into_owned()));
-            }
+    for (server, Lenient(catalog)) in observed.servers.0 {
+        for Lenient(tool) in catalog.tools.0 {
+            let is_read_only = tool.annotations.0.read_only_hint.is_some_and(|hint| hint.get() == "true");
+            let name = tool.name.filter(|_| is_read_only).and_then(|name| json::try_checked::<Text<'_>>(name.get()));
+            out.extend(name.map(|name| (server.to_string(), name.into_owned())));
         }
     }
     out
@@ -106,9 +189,9 @@ mod tests {
             r#"{"servers":[]}"#,
             "null",
         ] {
-            let raw: &RawValue = serde_json::from_str(text).unwrap();
+            let Lenient(observed): Object<Observed<'_>> = json::read(text).unwrap();
             let value: Value = serde_json::from_str(text).unwrap();
-            assert_eq!(read_only_tools(raw), cassette::read_only_tools(&value), "{text}");
+            assert_eq!(read_only_tools(observed), cassette::read_only_tools(&value), "{text}");
         }
     }
 }

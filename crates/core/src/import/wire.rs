@@ -4,9 +4,10 @@ use std::borrow::{Borrow, Cow};
 use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
-use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
+use serde::de::{Deserialize, Deserializer, Error as _, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -157,6 +158,30 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
             }
         }
         deserializer.deserialize_newtype_struct(json::TEXT_KEY, Build)
+    }
+}
+
+/// A value and its JSON. Only [`crate::json`] can read both at once.
+pub(super) struct Kept<'a, T> {
+    pub(super) value: T,
+    pub(super) json: &'a str,
+}
+
+impl<'de: 'a, 'a, T: Deserialize<'de>> Deserialize<'de> for Kept<'a, T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Build<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Build<T> {
+            type Value = Kept<'de, T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON value with its text")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut both: A) -> Result<Self::Value, A::Error> {
+                let value = both.next_element()?;
+                let json = both.next_element()?;
+                value.zip(json).map(|(value, json)| Kept { value, json }).ok_or_else(|| A::Error::custom("no JSON"))
+            }
+        }
+        from.deserialize_newtype_struct(json::KEPT_KEY, Build(PhantomData))
     }
 }
 

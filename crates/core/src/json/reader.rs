@@ -25,6 +25,9 @@ pub(crate) const RAW_KEY: &str = "$serde_json::private::RawValue";
 /// something optional, which a string is not otherwise. Any other value is presented as usual.
 pub(crate) const TEXT_KEY: &str = "$mcptest::Text";
 
+/// The name under which a value asks for its JSON too. It is presented as a list of both.
+pub(crate) const KEPT_KEY: &str = "$mcptest::Kept";
+
 /// Objects with more keys than this sort them to find a duplicate; fewer are compared pairwise.
 const FEW_KEYS: usize = 16;
 
@@ -218,11 +221,15 @@ impl<'de> Reader<'de> {
 
     /// Goes to the end of a string. Returns what is between its quotes, and whether that has escapes.
     fn raw_string(&mut self) -> Result<(&'de str, bool), Error> {
+        self.string_end(self.mode != Mode::Checked).map(|(raw, end)| (raw, end.has_escapes))
+    }
+
+    /// The same with all that is known of its escapes.
+    fn string_end(&mut self, is_strict: bool) -> Result<(&'de str, strings::End), Error> {
         let begin = self.at + 1;
-        let end = strings::end(self.text.as_bytes(), begin, self.mode != Mode::Checked);
-        let Some(end) = end else { return Err(Error::syntax(begin)) };
+        let end = strings::end(self.text.as_bytes(), begin, is_strict).ok_or_else(|| Error::syntax(begin))?;
         self.at = end.at + 1;
-        Ok((&self.text[begin..end.at], end.has_escapes))
+        Ok((&self.text[begin..end.at], end))
     }
 
     fn string(&mut self) -> Result<Text<'de>, Error> {
@@ -397,62 +404,86 @@ impl<'de> Reader<'de> {
 
     /// Appends the canonical text of a value without building it. False if the keys of an object are not in order.
     pub(super) fn canonical(&mut self, out: &mut String) -> Result<bool, Error> {
-        match self.peek()? {
+        self.skip_space();
+        let mut copied = self.at;
+        let is_ordered = self.canonical_value(&mut copied, out)?;
+        out.push_str(&self.text[copied..self.at]);
+        Ok(is_ordered)
+    }
+
+    /// The same. What is as in canonical text is copied in one go, from `copied` on.
+    fn canonical_value(&mut self, copied: &mut usize, out: &mut String) -> Result<bool, Error> {
+        match self.byte().ok_or_else(|| Error::syntax(self.at))? {
             b'"' => {
-                let (raw, has_escapes) = self.raw_string()?;
-                if has_escapes && !strings::is_canonical(raw) {
+                let begin = self.at;
+                let (raw, end) = self.string_end(true)?;
+                if end.has_escapes && !end.is_canonical {
+                    out.push_str(&self.text[*copied..begin]);
                     super::write_canonical(&super::unescape(raw).into(), out);
-                } else {
-                    out.push('"');
-                    out.push_str(raw);
-                    out.push('"');
+                    *copied = self.at;
                 }
             }
-            b'{' => {
+            open @ (b'{' | b'[') => {
+                let close = if open == b'{' { b'}' } else { b']' };
                 self.open()?;
-                out.push('{');
-                let mut last = None;
-                while self.has_item(b'}', last.is_none())? {
-                    if self.byte() != Some(b'"') {
-                        return Err(Error::syntax(self.at));
+                let (mut is_first, mut last) = (true, None);
+                loop {
+                    self.leave_out_space(copied, out);
+                    if is_first && self.byte() == Some(close) {
+                        break;
                     }
-                    let (key, has_escapes) = self.raw_string()?;
-                    if has_escapes || last.is_some_and(|last| last >= key) {
-                        return Ok(false);
-                    }
-                    out.push_str(if last.is_some() { ",\"" } else { "\"" });
-                    out.push_str(key);
-                    out.push_str("\":");
-                    last = Some(key);
-                    self.take(b':')?;
-                    if !self.canonical(out)? {
-                        return Ok(false);
-                    }
-                }
-                out.push('}');
-            }
-            b'[' => {
-                self.open()?;
-                out.push('[');
-                let mut is_first = true;
-                while self.has_item(b']', is_first)? {
-                    out.push_str(if is_first { "" } else { "," });
                     is_first = false;
-                    if !self.canonical(out)? {
+                    if open == b'{' {
+                        if self.byte() != Some(b'"') {
+                            return Err(Error::syntax(self.at));
+                        }
+                        let (key, has_escapes) = self.raw_string()?;
+                        if has_escapes || last.is_some_and(|last| last >= key) {
+                            return Ok(false);
+                        }
+                        last = Some(key);
+                        self.leave_out_space(copied, out);
+                        self.take(b':')?;
+                        self.leave_out_space(copied, out);
+                    }
+                    if !self.canonical_value(copied, out)? {
                         return Ok(false);
                     }
+                    self.leave_out_space(copied, out);
+                    match self.byte() {
+                        Some(b',') => self.at += 1,
+                        Some(byte) if byte == close => break,
+                        _ => return Err(Error::syntax(self.at)),
+                    }
                 }
-                out.push(']');
+                self.at += 1;
+                self.room += 1;
             }
-            b'n' => self.word("null").map(|()| out.push_str("null"))?,
-            b't' => self.word("true").map(|()| out.push_str("true"))?,
-            b'f' => self.word("false").map(|()| out.push_str("false"))?,
+            b'n' => self.word("null")?,
+            b't' => self.word("true")?,
+            b'f' => self.word("false")?,
             _ => {
+                let begin = self.at;
                 let number = self.number()?;
-                out.push_str(&canonical_number(number.text));
+                let canonical = canonical_number(number.text);
+                if canonical != number.text {
+                    out.push_str(&self.text[*copied..begin]);
+                    out.push_str(&canonical);
+                    *copied = self.at;
+                }
             }
         }
         Ok(true)
+    }
+
+    /// Skips space that canonical text does not have.
+    fn leave_out_space(&mut self, copied: &mut usize, out: &mut String) {
+        let begin = self.at;
+        self.skip_space();
+        if self.at > begin {
+            out.push_str(&self.text[*copied..begin]);
+            *copied = self.at;
+        }
     }
 
     /// Reads a value. Numbers keep their digits if `is_exact`.
@@ -585,10 +616,13 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
                 (text, false) => visitor.visit_borrowed_str(text),
             };
         }
-        if name != RAW_KEY {
+        if name != RAW_KEY && name != KEPT_KEY {
             return visitor.visit_newtype_struct(self);
         }
         self.skip_space();
+        if name == KEPT_KEY {
+            return visitor.visit_seq(Kept { begin: self.at, reader: self, is_read: false });
+        }
         let begin = self.at;
         self.skip()?;
         presented(RAW_KEY, &self.text[begin..self.at], visitor)
@@ -652,6 +686,25 @@ impl<'de> SeqAccess<'de> for Items<'_, 'de> {
         let item = seed.deserialize(&mut **reader).map_err(|error| error.or_at(begin).below(format!("[{count}]")))?;
         *count += 1;
         Ok(Some(item))
+    }
+}
+
+/// A value and its JSON.
+struct Kept<'r, 'de> {
+    reader: &'r mut Reader<'de>,
+    begin: usize,
+    is_read: bool,
+}
+
+impl<'de> SeqAccess<'de> for Kept<'_, 'de> {
+    type Error = Error;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Error> {
+        if !std::mem::replace(&mut self.is_read, true) {
+            return seed.deserialize(&mut *self.reader).map(Some);
+        }
+        let json = &self.reader.text[self.begin..self.reader.at];
+        seed.deserialize(BorrowedStrDeserializer::new(json)).map(Some)
     }
 }
 

@@ -25,6 +25,8 @@ pub(super) struct End {
     /// The closing quote.
     pub(super) at: usize,
     pub(super) has_escapes: bool,
+    /// Whether all escapes are those that canonical text has, spelled as there. Noticed only where escapes are checked.
+    pub(super) is_canonical: bool,
 }
 
 /// Which of 64 bytes are quotes and backslashes: the lowest bit is the first byte.
@@ -111,7 +113,7 @@ pub(super) fn end(text: &[u8], begin: usize, is_strict: bool) -> Option<End> {
         let quotes = equal_in(first, b'"');
         let before = quotes.wrapping_sub(1) & !quotes;
         if quotes != 0 && (equal_in(first, b'\\') | controls_in(first)) & before == 0 {
-            return Some(End { at: begin + quotes.trailing_zeros() as usize, has_escapes: false });
+            return Some(End { at: begin + quotes.trailing_zeros() as usize, has_escapes: false, is_canonical: true });
         }
     }
     if is_strict { end_of_long::<true>(text, begin) } else { end_of_long::<false>(text, begin) }
@@ -119,6 +121,7 @@ pub(super) fn end(text: &[u8], begin: usize, is_strict: bool) -> Option<End> {
 
 fn end_of_long<const IS_STRICT: bool>(text: &[u8], begin: usize) -> Option<End> {
     let (mut at, mut is_open, mut has_escapes, mut low_half) = (begin, false, false, usize::MAX);
+    let mut is_canonical = true;
     loop {
         let mut padded = [b'"'; 64];
         // Behind the text, quotes end the search.
@@ -138,6 +141,8 @@ fn end_of_long<const IS_STRICT: bool>(text: &[u8], begin: usize) -> Option<End> 
                 let place = at + escapes.trailing_zeros() as usize;
                 escapes &= escapes - 1;
                 let byte = *text.get(place)?;
+                // Control characters other than these are rare.
+                is_canonical &= matches!(byte, b'n' | b'r' | b't');
                 if byte == b'u' {
                     if place != low_half && unicode(text, place)?.1 > 4 {
                         low_half = place + 6;
@@ -149,7 +154,7 @@ fn end_of_long<const IS_STRICT: bool>(text: &[u8], begin: usize) -> Option<End> 
         }
         if ends != 0 {
             let end = at + ends.trailing_zeros() as usize;
-            return (end < text.len()).then_some(End { at: end, has_escapes });
+            return (end < text.len()).then_some(End { at: end, has_escapes, is_canonical });
         }
         at += 64;
     }
@@ -172,15 +177,9 @@ fn unicode(text: &[u8], place: usize) -> Option<(char, usize)> {
     char::decode_utf16([first, hex(place + 7)?]).next()?.ok().map(|char| (char, 10))
 }
 
-/// Whether the escapes of a string, which are valid, are those that canonical text has and spelled as there.
-pub(super) fn is_canonical(raw: &str) -> bool {
-    // Control characters other than these are rare.
-    each_escape(raw.as_bytes(), |_, byte| matches!(byte, b'"' | b'\\' | b'n' | b'r' | b't'))
-}
-
-/// Calls `take` with the place and the byte behind the backslash of each escape until it returns false. Returns whether it never did.
+/// Calls `take` with the place and the byte behind the backslash of each escape.
 #[inline]
-fn each_escape(text: &[u8], mut take: impl FnMut(usize, u8) -> bool) -> bool {
+fn each_escape(text: &[u8], mut take: impl FnMut(usize, u8)) {
     let (mut at, mut is_open) = (0, false);
     while at < text.len() {
         let mut padded = [0; 64];
@@ -189,13 +188,10 @@ fn each_escape(text: &[u8], mut take: impl FnMut(usize, u8) -> bool) -> bool {
         while escapes != 0 {
             let offset = escapes.trailing_zeros() as usize;
             escapes &= escapes - 1;
-            if !take(at + offset, bytes[offset % 64]) {
-                return false;
-            }
+            take(at + offset, bytes[offset % 64]);
         }
         at += 64;
     }
-    true
 }
 
 /// Appends a string without its escapes, which are valid. `raw` is what is between the quotes.
@@ -206,7 +202,7 @@ pub(super) fn unescape(raw: &str, out: &mut Vec<u8>) {
     each_escape(text, |place, byte| {
         // The second half of a pair was read with the first.
         if place < copied {
-            return true;
+            return;
         }
         copy(text, copied, place - 1, out);
         copied = place + 1;
@@ -216,7 +212,6 @@ pub(super) fn unescape(raw: &str, out: &mut Vec<u8>) {
             out.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes());
             copied += length;
         }
-        true
     });
     copy(text, copied, text.len(), out);
 }
