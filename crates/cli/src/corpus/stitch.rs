@@ -4,7 +4,7 @@
 //! that has waited longest for its next piece is closed. A piece that comes later is an error, never a second trace.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use mcptest_core::diag::Code;
@@ -25,7 +25,8 @@ pub(super) struct Stitch {
     open: BTreeMap<String, Open>,
     /// Keys by the arrival of their latest piece, oldest first.
     by_age: BTreeMap<u64, String>,
-    closed: BTreeSet<String>,
+    /// The keys of traces that are closed, and whether a later piece of each was reported.
+    closed: BTreeMap<String, bool>,
     kept: usize,
     /// The texts that pieces may be parts of, and their bytes when they were added.
     shared: Vec<Weak<String>>,
@@ -54,7 +55,7 @@ impl Stitch {
             max_record,
             open: BTreeMap::new(),
             by_age: BTreeMap::new(),
-            closed: BTreeSet::new(),
+            closed: BTreeMap::new(),
             kept: 0,
             shared: Vec::new(),
             shared_bytes: 0,
@@ -84,7 +85,10 @@ impl Stitch {
 
     /// Adds a piece from `offset`, and passes on traces that are closed to make room for it.
     pub(super) fn add(&mut self, piece: Piece<'_>, offset: u64, closed: &mut dyn FnMut(Payload)) {
-        if self.closed.contains(&*piece.key) {
+        if let Some(is_reported) = self.closed.get_mut(&*piece.key) {
+            if std::mem::replace(is_reported, true) {
+                return;
+            }
             let message = format!("this piece of the trace {} comes after the trace was closed", piece.key);
             let hint = format!(
                 "more than {} MiB of other traces are between its pieces; sort the file by trace, or split it",
@@ -126,7 +130,7 @@ impl Stitch {
             if let Some(open) = self.open.remove(&key) {
                 self.kept -= open.texts.iter().map(|text| text.len()).sum::<usize>();
                 closed(self.whole(key.clone(), open));
-                self.closed.insert(key);
+                self.closed.insert(key, false);
             }
         }
     }

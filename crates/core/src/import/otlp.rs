@@ -1,11 +1,11 @@
 //! Exports of OpenTelemetry in OTLP/JSON: `resourceSpans`, `scopeSpans`, `spans`.
 //!
-//! A line of a file is one export, and the spans of a trace may be in several exports. Spans are grouped by trace, each group
-//! with the resource of its spans. Older exporters and other languages spell some keys differently. Phoenix hands out spans
-//! without their resources, in a list.
+//! A line of a file is one export, and the spans of a trace may be in several exports. The pieces of a trace are its spans, each
+//! after its resource. Older exporters and other languages spell some keys differently. Phoenix hands out spans without their
+//! resources, in a list.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use serde::Deserialize;
@@ -94,47 +94,33 @@ pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
         read => read?,
     };
     let budget = CopyBudget::of(text);
-    let mut out: Vec<(String, String)> = Vec::new();
+    let mut out = Vec::new();
     for (resource_at, resource) in export.resources.into_iter().enumerate() {
-        let mut places: BTreeMap<String, usize> = BTreeMap::new();
-        let first = out.len();
+        let mut traces = BTreeSet::new();
         for (scope_at, scope) in resource.scopes.into_iter().enumerate() {
             for (span_at, span) in scope.spans.into_iter().enumerate() {
                 let place = || format!("resourceSpans[{resource_at}].scopeSpans[{scope_at}].spans[{span_at}]");
                 let id: TraceId<'_> = wire::part(span).map_err(|error| error.at(place()))?;
-                let Some(key) = spans::id(&id.trace) else {
+                let Some(key) = spans::id(&id.trace).map(Cow::into_owned) else {
                     return Err(ImportError::new(format!("{}.traceId is empty", place())));
                 };
-                let at = *places.entry(key.clone().into_owned()).or_insert(out.len());
-                if at == out.len() {
+                if traces.insert(key.clone()) {
                     let resource = resource.resource.map_or("null", RawValue::get);
                     budget.take(resource.len(), &format!("resourceSpans[{resource_at}].resource"))?;
-                    out.push((key.into_owned(), format!("{{\"resource\":{resource},\"spans\":[")));
+                    out.push(Piece { key: key.clone().into(), text: format!("[{resource}]").into() });
                 }
-                let group = &mut out[at].1;
-                if !group.ends_with('[') {
-                    group.push(',');
-                }
-                group.push_str(span.get());
+                out.push(Piece { key: key.into(), text: span.get().into() });
             }
         }
-        out[first..].iter_mut().for_each(|(_, group)| group.push_str("]}"));
     }
-    Ok(out.into_iter().map(|(key, text)| Piece { key: key.into(), text: text.into() }).collect())
+    Ok(out)
 }
 
 /// A span without its resource.
 fn piece(row: otel::Row<'_>) -> Result<Piece<'_>, ImportError> {
     let (id, span): (TraceId<'_>, &str) = (row.read()?, row.text);
     let key = spans::id(&id.trace).ok_or_else(|| ImportError::new("traceId is empty"))?;
-    Ok(Piece { key: key.into_owned().into(), text: format!("{{\"spans\":[{span}]}}").into() })
-}
-
-#[derive(Deserialize)]
-struct Group<'a> {
-    #[serde(borrow)]
-    resource: Option<&'a RawValue>,
-    spans: Vec<Wire<'a>>,
+    Ok(Piece { key: key.into_owned().into(), text: format!("[null,{span}]").into() })
 }
 
 #[derive(Deserialize, Default)]
@@ -179,22 +165,24 @@ pub(super) fn has_agent(piece: &str) -> bool {
     read(&[piece]).map_or(true, |spans| spans::has_agent(&spans))
 }
 
+/// A piece is a list with a resource, and with a span where that has none, or a span of the resource in the last such list.
 fn read<'a>(pieces: &[&'a str]) -> Result<Vec<Span<'a>>, ImportError> {
-    let mut all = Vec::new();
+    let (mut all, mut resource) = (Vec::new(), None);
     for piece in pieces {
-        let group: Group<'_> = wire::piece(piece).map_err(|error| error.at("a span"))?;
-        let resource = match group.resource {
-            Some(raw) => {
-                let read: Attributed<'_> = wire::part(raw).map_err(|error| error.at("resource"))?;
-                Some(Rc::new(Attributes::tagged(read.attributes).map_err(|error| error.at("resource"))?))
-            }
-            None => None,
-        };
-        for wire in group.spans {
-            let id = wire.span_id.clone();
-            let label = || id.as_deref().map_or_else(|| "a span".to_owned(), |id| format!("a span ({id})"));
-            all.push(span(wire, resource.clone()).map_err(|error| error.at(label()))?);
+        let mut text = *piece;
+        if piece.starts_with('[') {
+            let list: Vec<&'a RawValue> = wire::piece(piece)?;
+            let read = list.first().filter(|raw| raw.get() != "null").map(|raw| wire::part::<Attributed<'_>>(raw));
+            let attributes =
+                read.transpose().and_then(|read| read.map(|read| Attributes::tagged(read.attributes)).transpose());
+            resource = attributes.map_err(|error| error.at("resource"))?.map(Rc::new);
+            let Some(span) = list.get(1) else { continue };
+            text = span.get();
         }
+        let wire: Wire<'a> = wire::piece(text).map_err(|error| error.at("a span"))?;
+        let id = wire.span_id.clone();
+        let label = || id.as_deref().map_or_else(|| "a span".to_owned(), |id| format!("a span ({id})"));
+        all.push(span(wire, resource.clone()).map_err(|error| error.at(label()))?);
     }
     Ok(all)
 }

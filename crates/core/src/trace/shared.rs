@@ -39,8 +39,11 @@ pub fn sharing<'t, T>(texts: impl IntoIterator<Item = &'t Arc<String>>, read: im
             SHARED.with_borrow_mut(Vec::pop);
         }
     }
-    let texts = texts.into_iter().map(|text| (address(text), Arc::clone(text))).collect();
-    SHARED.with_borrow_mut(|shared| shared.push(texts));
+    let mut all = Texts::new();
+    for text in texts {
+        all.entry(address(text)).or_insert_with(|| Arc::clone(text));
+    }
+    SHARED.with_borrow_mut(|shared| shared.push(all));
     let _forget = Forget;
     read()
 }

@@ -230,8 +230,8 @@ fn anything_that_could_be_a_call_is_refused_with_its_place() {
         refusal(Format::Otlp, &spans(r#"{"traceId": ""}"#)),
         "resourceSpans[0].scopeSpans[0].spans[0].traceId is empty"
     );
-    let error = Format::Otlp.join("ab", &[r#"{"spans": [{"name": 1}]}"#], &Options::default()).unwrap_err();
-    assert_eq!(error.message, "a span: spans[0].name: expected a text, found a number");
+    let error = Format::Otlp.join("ab", &[r#"{"name": 1}"#], &Options::default()).unwrap_err();
+    assert_eq!(error.message, "a span: name: expected a text, found a number");
 }
 
 /// An export of one span with these attributes.
