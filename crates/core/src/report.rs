@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::diag::Mark;
 pub use crate::diag::RunError;
+use crate::diag::{Code, Mark};
 use crate::eval::{GateKind, Verdict};
 use crate::event::Event;
 use crate::judge::{CheckResult, Receipt};
@@ -181,11 +181,11 @@ impl RowOrder {
 }
 
 impl Row {
-    /// Whether it is about a record that could not be read as a trace.
-    fn is_unread(&self) -> bool {
+    /// The error of a row that is about no trace: a record that could not be read as one, or a task that no trace belongs to.
+    fn code_without_trace(&self) -> Option<Code> {
         // Traces have checks, and runs of tests have a number.
         let is_record = self.family == Family::Run && self.run.is_none() && self.checks.is_empty();
-        is_record && self.error.as_ref().is_some_and(|error| error.code.is_some())
+        self.error.as_ref().filter(|_| is_record)?.code
     }
 
     /// A row of a run that passed, with only its name set.
@@ -311,6 +311,8 @@ pub struct Counts {
     pub traces: usize,
     /// Records that could not be read as traces.
     pub unread: usize,
+    /// Tasks that no trace belongs to.
+    pub unmet: usize,
     /// Groups of such traces that gates judge.
     pub groups: usize,
     /// How many tests, traces and groups have each verdict: the worst of their rows.
@@ -454,8 +456,8 @@ impl Report {
                 if rows.peek().is_some_and(|next| order.goes_on_with(next)) {
                     continue;
                 }
-                if !has_runs && row.is_unread() {
-                    out.unread += 1;
+                if !has_runs && let Some(code) = row.code_without_trace() {
+                    *(if code == Code::UnmetTask { &mut out.unmet } else { &mut out.unread }) += 1;
                     (worst, has_runs) = (RowVerdict::Unjudged, false);
                     continue;
                 }

@@ -53,6 +53,7 @@ fn title(report: &Report, compared: Option<&Compared>) -> String {
     let bad: usize =
         RowVerdict::ALL.iter().filter(|verdict| verdict.is_bad()).map(|verdict| counts.verdicts.of(*verdict)).sum();
     let bad = match (counts.tests, counts.unread) {
+        (0, 0) if bad == 0 && counts.unmet > 0 => many(counts.unmet, "task"),
         (0, 0) => many(bad, "trace"),
         (0, unread) => many(bad + unread, "record"),
         (_, _) => many(bad, "test"),

@@ -7,12 +7,12 @@ use super::text::many;
 
 /// Such as "9 tests, 22 runs: 7 passed, 1 failed, 1 error".
 pub(super) fn totals(report: &Report) -> String {
-    let Counts { tests, runs, traces, unread, groups, verdicts } = report.counts();
+    let Counts { tests, runs, traces, unread, unmet, groups, verdicts } = report.counts();
     let counted = [(tests, "test"), (runs, "run"), (traces, "trace"), (groups, "group")];
     let counted: Vec<String> =
         counted.into_iter().filter(|(count, _)| *count > 0).map(|(count, noun)| many(count, noun)).collect();
     let mut line = match counted.as_slice() {
-        [] if unread > 0 => "no traces".to_owned(),
+        [] if unread + unmet > 0 => "no traces".to_owned(),
         [] => "no tests".to_owned(),
         counted => format!("{}: {}", counted.join(", "), self::verdicts(&verdicts)),
     };
@@ -21,6 +21,9 @@ pub(super) fn totals(report: &Report) -> String {
     }
     if unread > 0 {
         line.push_str(&format!("; {} could not be read", many(unread, "record")));
+    }
+    if unmet > 0 {
+        line.push_str(&format!("; {} without a trace", many(unmet, "task")));
     }
     if report.refused > 0 {
         line.push_str(&format!("; {} could not be used", many(report.refused, "suite")));
