@@ -31,8 +31,7 @@ use mcptest_core::diag::{Code, Failure, printable};
 
 use crate::args::{Cli, Command};
 use crate::console::{Console, Stream};
-use crate::exit;
-use crate::signals;
+use crate::{exit, pages, signals};
 
 pub type Environment<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
 
@@ -56,6 +55,7 @@ pub fn run(
     out: &mut impl Write,
     err: &mut impl Write,
 ) -> ExitCode {
+    pages::may_be_large(false);
     let mut console = Console { out: Stream::new(out), err: Stream::new(err) };
     let args: Vec<OsString> = args.into_iter().collect();
     // The recorded command may itself exit with 2.
@@ -76,6 +76,7 @@ fn dispatch(
     names: &[String],
     console: &mut Console<'_>,
 ) -> Result<u8, Stop> {
+    pages::fit(command);
     signals::ignore_sigxfsz();
     match command {
         Command::Init(typed) => init::run(typed, environment, names, console),

@@ -13,6 +13,7 @@ mod explain;
 mod input;
 mod kind;
 mod limits;
+mod pages;
 mod panics;
 mod progress;
 mod report;

@@ -11,6 +11,7 @@ use super::frames::{Batch, Frames, Item, LEAVE_OUT};
 use super::job::{Job, Payload, RecordError, in_source};
 use super::source::Source;
 use super::stitch::{Stitch, WINDOW};
+use crate::pages;
 
 #[derive(Debug, Clone)]
 pub(crate) struct ReadOptions {
@@ -178,7 +179,10 @@ impl ReadOptions {
             return put(Payload::Records { batch, format, is_guessed: self.from.is_none() });
         };
         let mut is_wanted = true;
-        let stitch = known.stitch.get_or_insert_with(|| Stitch::new(pieces_of, WINDOW, self.max_record));
+        let stitch = known.stitch.get_or_insert_with(|| {
+            pages::may_be_large(true);
+            Stitch::new(pieces_of, WINDOW, self.max_record)
+        });
         // Pieces are parts of the batch. Where they would keep much more of it in memory than themselves, they are copied.
         stitch.keep(&batch.text);
         sharing([&batch.text], || {

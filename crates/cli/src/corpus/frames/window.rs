@@ -6,7 +6,7 @@ use super::Item;
 use mcptest_core::diag::{Code, Failure};
 
 /// How much text a batch has, and how much is read at a time.
-pub(super) const BATCH: usize = 1024 * 1024;
+pub(super) const BATCH: usize = 512 * 1024;
 
 /// The size of a new buffer. Most files are small, and a folder may have thousands of them.
 pub(super) const FIRST: usize = 16 * 1024;
