@@ -219,7 +219,7 @@ impl Corpus {
                 line.clear();
             }
         }
-        on_processor("thread-self") - begun
+        on_processor("thread-self").saturating_sub(begun)
     }
 
     /// Fails unless every trace was scored.

@@ -1,8 +1,9 @@
 //! Finds the end of strings in JSON, checks their escapes and replaces them: 64 bytes at a time, without a branch per escape.
 //!
 //! Most of a recording is long texts, so this is where the time goes when one is read.
+#![expect(clippy::inline_always, reason = "what is inlined is compiled for the vectors that the machine has")]
 
-use wide::u8x16;
+use fearless_simd::{Level, Simd, SimdBase, SimdFrom, SimdMask, dispatch, u8x16, u8x64};
 
 /// The character that a backslash and this byte stand for; 0 for none.
 const ESCAPES: [u8; 256] = {
@@ -29,56 +30,8 @@ pub(super) struct End {
     pub(super) is_canonical: bool,
 }
 
-/// Which of 64 bytes are quotes and backslashes: the lowest bit is the first byte.
-struct Block {
-    quotes: u64,
-    backslashes: u64,
-}
-
-impl Block {
-    #[inline]
-    fn of(bytes: &[u8; 64]) -> Self {
-        Self { quotes: equal(bytes, b'"'), backslashes: equal(bytes, b'\\') }
-    }
-}
-
-#[inline]
-fn lane(bytes: &[u8; 16]) -> u8x16 {
-    u8x16::new(*bytes)
-}
-
-/// Which of 16 bytes are this one.
-#[inline]
-fn equal_in(lane: u8x16, byte: u8) -> u32 {
-    lane.simd_eq(u8x16::splat(byte)).to_bitmask()
-}
-
-/// Which of 64 bytes are this one.
-#[inline]
-fn equal(bytes: &[u8; 64], byte: u8) -> u64 {
-    let lanes = bytes.as_chunks::<16>().0.iter().enumerate();
-    lanes.fold(0, |mask, (at, bytes)| mask | u64::from(equal_in(lane(bytes), byte)) << (16 * at))
-}
-
-/// Whether the smallest of the bytes in each place is a control character, as bits.
-#[inline]
-fn controls_in(lane: u8x16) -> u32 {
-    lane.min(u8x16::splat(0x1f)).simd_eq(lane).to_bitmask()
-}
-
-/// Which of 64 bytes are control characters.
-#[inline]
-fn controls(bytes: &[u8; 64]) -> u64 {
-    let lanes = || bytes.as_chunks::<16>().0.iter().map(lane);
-    // Texts have none.
-    if controls_in(lanes().fold(u8x16::MAX, u8x16::min)) == 0 {
-        return 0;
-    }
-    lanes().enumerate().fold(0, |mask, (at, lane)| mask | u64::from(controls_in(lane)) << (16 * at))
-}
-
 /// The first 64 bytes of a text. A shorter one is copied over the beginning of `padded`.
-#[inline]
+#[inline(always)]
 fn filled<'t>(text: &'t [u8], padded: &'t mut [u8; 64]) -> &'t [u8; 64] {
     if let Some(bytes) = text.first_chunk() {
         return bytes;
@@ -88,7 +41,7 @@ fn filled<'t>(text: &'t [u8], padded: &'t mut [u8; 64]) -> &'t [u8; 64] {
 }
 
 /// Which bytes a backslash before them escapes. `is_open` says whether the block before ended in such a backslash.
-#[inline]
+#[inline(always)]
 fn escaped(backslashes: u64, is_open: &mut bool) -> u64 {
     const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
     let carried = u64::from(std::mem::take(is_open));
@@ -108,35 +61,47 @@ fn escaped(backslashes: u64, is_open: &mut bool) -> u64 {
 #[inline]
 pub(super) fn end(text: &[u8], begin: usize, is_strict: bool) -> Option<End> {
     // Keys and names are short.
-    if let Some(first) = text.get(begin..)?.first_chunk::<16>() {
-        let first = lane(first);
-        let quotes = equal_in(first, b'"');
-        let before = quotes.wrapping_sub(1) & !quotes;
-        if quotes != 0 && (equal_in(first, b'\\') | controls_in(first)) & before == 0 {
-            return Some(End { at: begin + quotes.trailing_zeros() as usize, has_escapes: false, is_canonical: true });
-        }
+    if let Some(first) = text.get(begin..)?.first_chunk()
+        && let Some(length) = dispatch!(Level::baseline(), simd => length_of_short(simd, *first))
+    {
+        return Some(End { at: begin + length, has_escapes: false, is_canonical: true });
     }
-    if is_strict { end_of_long::<true>(text, begin) } else { end_of_long::<false>(text, begin) }
+    if is_strict {
+        dispatch!(Level::new(), simd => end_of_long::<_, true>(simd, text, begin))
+    } else {
+        dispatch!(Level::new(), simd => end_of_long::<_, false>(simd, text, begin))
+    }
 }
 
-fn end_of_long<const IS_STRICT: bool>(text: &[u8], begin: usize) -> Option<End> {
+/// How long a string is that ends within its first bytes, and has neither escapes nor control characters.
+#[inline(always)]
+fn length_of_short<S: Simd>(simd: S, first: [u8; 16]) -> Option<usize> {
+    let first = u8x16::simd_from(simd, first);
+    let quotes = first.simd_eq(b'"').to_bitmask();
+    let before = quotes.wrapping_sub(1) & !quotes;
+    let others = (first.simd_eq(b'\\') | first.simd_lt(b' ')).to_bitmask();
+    (quotes != 0 && others & before == 0).then_some(quotes.trailing_zeros() as usize)
+}
+
+#[inline(always)]
+fn end_of_long<S: Simd, const IS_STRICT: bool>(simd: S, text: &[u8], begin: usize) -> Option<End> {
     let (mut at, mut is_open, mut has_escapes, mut low_half) = (begin, false, false, usize::MAX);
     let mut is_canonical = true;
     loop {
         let mut padded = [b'"'; 64];
         // Behind the text, quotes end the search.
-        let bytes = filled(text.get(at..)?, &mut padded);
-        let block = Block::of(bytes);
-        let escapes = escaped(block.backslashes, &mut is_open);
-        let ends = block.quotes & !escapes;
+        let block = u8x64::simd_from(simd, *filled(text.get(at..)?, &mut padded));
+        let (quotes, backslashes) = (block.simd_eq(b'"').to_bitmask(), block.simd_eq(b'\\').to_bitmask());
+        let escapes = escaped(backslashes, &mut is_open);
+        let ends = quotes & !escapes;
         let inside = ends.wrapping_sub(1) & !ends;
-        has_escapes |= block.backslashes & inside != 0;
+        has_escapes |= backslashes & inside != 0;
         if IS_STRICT {
-            if controls(bytes) & inside != 0 {
+            if block.simd_lt(b' ').to_bitmask() & inside != 0 {
                 return None;
             }
             // Most escapes are quotes and backslashes, which are valid.
-            let mut escapes = escapes & inside & !(block.quotes | block.backslashes);
+            let mut escapes = escapes & inside & !(quotes | backslashes);
             while escapes != 0 {
                 let place = at + escapes.trailing_zeros() as usize;
                 escapes &= escapes - 1;
@@ -177,42 +142,35 @@ fn unicode(text: &[u8], place: usize) -> Option<(char, usize)> {
     char::decode_utf16([first, hex(place + 7)?]).next()?.ok().map(|char| (char, 10))
 }
 
-/// Calls `take` with the place and the byte behind the backslash of each escape.
-#[inline]
-fn each_escape(text: &[u8], mut take: impl FnMut(usize, u8)) {
-    let (mut at, mut is_open) = (0, false);
+/// Appends a string without its escapes, which are valid. `raw` is what is between the quotes.
+pub(super) fn unescape(raw: &str, out: &mut Vec<u8>) {
+    dispatch!(Level::new(), simd => unescape_in(simd, raw.as_bytes(), out));
+}
+
+#[inline(always)]
+fn unescape_in<S: Simd>(simd: S, text: &[u8], out: &mut Vec<u8>) {
+    out.reserve(text.len() + SHORT);
+    let (mut at, mut is_open, mut copied) = (0, false, 0);
     while at < text.len() {
         let mut padded = [0; 64];
-        let bytes = filled(&text[at..], &mut padded);
-        let mut escapes = escaped(equal(bytes, b'\\'), &mut is_open);
+        let block = u8x64::simd_from(simd, *filled(&text[at..], &mut padded));
+        let mut escapes = escaped(block.simd_eq(b'\\').to_bitmask(), &mut is_open);
         while escapes != 0 {
-            let offset = escapes.trailing_zeros() as usize;
+            let place = at + escapes.trailing_zeros() as usize;
             escapes &= escapes - 1;
-            take(at + offset, bytes[offset % 64]);
+            // The second half of a pair was read with the first. Nothing follows the last backslash of a text that was cut.
+            let Some(byte) = text.get(place).filter(|_| place >= copied) else { continue };
+            copy(text, copied, place - 1, out);
+            copied = place + 1;
+            if *byte != b'u' {
+                out.push(ESCAPES[usize::from(*byte)]);
+            } else if let Some((char, length)) = unicode(text, place) {
+                out.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes());
+                copied += length;
+            }
         }
         at += 64;
     }
-}
-
-/// Appends a string without its escapes, which are valid. `raw` is what is between the quotes.
-pub(super) fn unescape(raw: &str, out: &mut Vec<u8>) {
-    let text = raw.as_bytes();
-    out.reserve(text.len() + SHORT);
-    let mut copied = 0;
-    each_escape(text, |place, byte| {
-        // The second half of a pair was read with the first.
-        if place < copied {
-            return;
-        }
-        copy(text, copied, place - 1, out);
-        copied = place + 1;
-        if byte != b'u' {
-            out.push(ESCAPES[usize::from(byte)]);
-        } else if let Some((char, length)) = unicode(text, place) {
-            out.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes());
-            copied += length;
-        }
-    });
     copy(text, copied, text.len(), out);
 }
 
