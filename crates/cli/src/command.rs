@@ -55,7 +55,7 @@ pub fn run(
     out: &mut impl Write,
     err: &mut impl Write,
 ) -> ExitCode {
-    pages::may_be_large(false);
+    pages::prefer_small();
     let mut console = Console { out: Stream::new(out), err: Stream::new(err) };
     let args: Vec<OsString> = args.into_iter().collect();
     // The recorded command may itself exit with 2.

@@ -3,19 +3,32 @@
 //! Large pages hold more than was asked for, which doubles the little memory that reading records takes. Where much is kept anyway,
 //! they save a tenth of the processor time.
 
+use std::sync::Once;
+
 use crate::args::Command;
 
-/// Whether memory that is used from now on may be in large pages. What cannot be changed stays as it is.
-pub(crate) fn may_be_large(are_allowed: bool) {
-    #[cfg(target_os = "linux")]
-    let _ = rustix::thread::disable_transparent_huge_pages(!are_allowed);
-    #[cfg(not(target_os = "linux"))]
-    let _ = are_allowed;
+/// Asks for small pages, so that the memory of the command itself is in them too.
+pub(crate) fn prefer_small() {
+    set(false);
 }
 
-/// Allows them again for commands other than those that only read records: programs that are started would have small ones too.
+/// Lets all commands have large pages that do more than read records: programs that they start would have small ones too.
 pub(crate) fn fit(command: &Command) {
-    let reads_records =
-        matches!(command, Command::Score(_) | Command::Convert(_) | Command::Infer(_) | Command::Mutate(_));
-    may_be_large(!reads_records);
+    if !matches!(command, Command::Score(_) | Command::Convert(_) | Command::Infer(_) | Command::Mutate(_)) {
+        allow_large();
+    }
+}
+
+/// Lets memory that is used from now on be in large pages.
+pub(crate) fn allow_large() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| set(true));
+}
+
+/// What cannot be changed stays as it is.
+fn set(is_large: bool) {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::thread::disable_transparent_huge_pages(!is_large);
+    #[cfg(not(target_os = "linux"))]
+    let _ = is_large;
 }

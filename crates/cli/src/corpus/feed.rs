@@ -105,10 +105,8 @@ impl ReadOptions {
             }
         };
         // The writer of a pipe may be waiting for the results of what it has sent so far.
-        let (mut frames, most_held) = match source.size {
-            Some(_) => (Frames::new(input, self.max_record, &unit_of), HELD),
-            None => (Frames::new(input, self.max_record, &unit_of).with_large_buffer(), 0),
-        };
+        let most_held = if source.size.is_some() { HELD } else { 0 };
+        let mut frames = Frames::new(input, self.max_record, &unit_of).of_size(source.size);
         // Batches before the first record of a known format.
         let mut held: Vec<Batch> = Vec::new();
         while let Some(item) = frames.next() {
@@ -180,7 +178,7 @@ impl ReadOptions {
         };
         let mut is_wanted = true;
         let stitch = known.stitch.get_or_insert_with(|| {
-            pages::may_be_large(true);
+            pages::allow_large();
             Stitch::new(pieces_of, WINDOW, self.max_record)
         });
         // Pieces are parts of the batch. Where they would keep much more of it in memory than themselves, they are copied.

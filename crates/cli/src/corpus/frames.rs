@@ -103,9 +103,9 @@ impl<'a, R: Read> Frames<'a, R> {
         Self { window: Window::new(input, max_record), unit_of, max_record, mode: Mode::Undecided, gave_any: false }
     }
 
-    /// Reads as much as there is, where little may come at a time.
-    pub(crate) fn with_large_buffer(mut self) -> Self {
-        self.window.enlarge();
+    /// Reads as much as there is at a time. The source has this size, unless it is compressed; a pipe has none.
+    pub(crate) fn of_size(mut self, size: Option<u64>) -> Self {
+        self.window.fit(size);
         self
     }
 

@@ -97,19 +97,24 @@ impl Stitch {
             closed(Payload::Fault(RecordError::error(Some(offset), message).code(Code::LatePiece).hint(hint)));
             return;
         }
-        self.clock += 1;
-        let now = self.clock;
-        let open = self.open.entry(piece.key.clone().into_owned()).or_insert_with(|| Open {
-            texts: Vec::new(),
-            bytes: 0,
-            offset,
-            began: now,
-            touched: now,
-            is_too_long: false,
-        });
-        self.by_age.remove(&open.touched);
-        open.touched = now;
-        self.by_age.insert(now, piece.key.clone().into_owned());
+        // The pieces of a trace often follow each other.
+        let is_latest = |open: &Open| open.touched == self.clock;
+        if !self.open.get(&*piece.key).is_some_and(is_latest) {
+            self.clock += 1;
+            let now = self.clock;
+            let open = self.open.entry(piece.key.clone().into_owned()).or_insert_with(|| Open {
+                texts: Vec::new(),
+                bytes: 0,
+                offset,
+                began: now,
+                touched: now,
+                is_too_long: false,
+            });
+            let key = self.by_age.remove(&open.touched).unwrap_or_else(|| piece.key.clone().into_owned());
+            open.touched = now;
+            self.by_age.insert(now, key);
+        }
+        let Some(open) = self.open.get_mut(&*piece.key) else { return };
         open.bytes += piece.text.len();
         if open.bytes > self.max_record {
             // Its pieces are dropped, and it is reported as an error at the end.

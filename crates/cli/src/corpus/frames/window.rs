@@ -24,6 +24,8 @@ pub(super) struct Window<R> {
     base: u64,
     /// The maximum size of the buffer.
     most: usize,
+    /// How many bytes the source has, as far as that is known. It has more if it is compressed.
+    size: Option<u64>,
     over: Option<Ended>,
     spare: Vec<Vec<u8>>,
 }
@@ -39,12 +41,33 @@ impl<R: Read> Window<R> {
     pub(super) fn new(input: R, max_record: usize) -> Self {
         // Room for a value of the maximum size, and for finding that it is too large.
         let most = max_record.saturating_add(2 * BATCH);
-        Self { input, bytes: vec![0; FIRST], start: 0, end: 0, base: 0, most, over: None, spare: Vec::new() }
+        Self {
+            input,
+            bytes: vec![0; FIRST],
+            start: 0,
+            end: 0,
+            base: 0,
+            most,
+            size: None,
+            over: None,
+            spare: Vec::new(),
+        }
     }
 
-    /// Makes room for a whole batch.
-    pub(super) fn enlarge(&mut self) {
-        self.bytes.resize(BATCH.max(self.bytes.len()), 0);
+    /// Makes room for a whole batch, or for the whole source where that is less.
+    pub(super) fn fit(&mut self, size: Option<u64>) {
+        self.size = size;
+        self.bytes.resize(self.wanted(), 0);
+    }
+
+    /// The size of a buffer for what comes next.
+    fn wanted(&self) -> usize {
+        let seen = self.offset(self.end - self.start);
+        match self.size.and_then(|size| usize::try_from(size.checked_sub(seen)?).ok()) {
+            // One more byte shows that the source has ended.
+            Some(left) => left.saturating_add(1).clamp(FIRST, BATCH),
+            None => BATCH,
+        }
     }
 
     /// What was read and not taken.
@@ -114,20 +137,16 @@ impl<R: Read> Window<R> {
     pub(super) fn take(&mut self, cut: usize, resume: usize) -> (u64, Vec<u8>) {
         let offset = self.base;
         // What is short is copied. For a long text the buffer itself is passed on, and the rest is copied into another one.
-        if self.start > 0 || cut < BATCH / 2 {
+        if self.start > 0 || cut < self.bytes.len() / 2 {
             let taken = self.filled()[..cut].to_vec();
             self.discard(resume);
             return (offset, taken);
         }
         let tail = &self.bytes[resume..self.end];
-        let len = BATCH.max(tail.len() + BATCH / 2);
-        let mut fresh = match self.spare.pop() {
-            Some(mut spare) => {
-                spare.resize(len, 0);
-                spare
-            }
-            None => vec![0; len],
-        };
+        let wanted = self.wanted();
+        let len = wanted.max(tail.len() + wanted / 2);
+        let mut fresh = if len < BATCH { Vec::new() } else { self.spare.pop().unwrap_or_default() };
+        fresh.resize(len, 0);
         fresh[..tail.len()].copy_from_slice(tail);
         self.end = tail.len();
         let mut taken = std::mem::replace(&mut self.bytes, fresh);
