@@ -101,26 +101,34 @@ pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
             for (span_at, span) in scope.spans.into_iter().enumerate() {
                 let place = || format!("resourceSpans[{resource_at}].scopeSpans[{scope_at}].spans[{span_at}]");
                 let id: TraceId<'_> = wire::part(span).map_err(|error| error.at(place()))?;
-                let Some(key) = spans::id(&id.trace).map(Cow::into_owned) else {
+                let Some(key) = key(id.trace) else {
                     return Err(ImportError::new(format!("{}.traceId is empty", place())));
                 };
                 if traces.insert(key.clone()) {
                     let resource = resource.resource.map_or("null", RawValue::get);
                     budget.take(resource.len(), &format!("resourceSpans[{resource_at}].resource"))?;
-                    out.push(Piece { key: key.clone().into(), text: format!("[{resource}]").into() });
+                    out.push(Piece { key: key.clone(), text: format!("[{resource}]").into() });
                 }
-                out.push(Piece { key: key.into(), text: span.get().into() });
+                out.push(Piece { key, text: span.get().into() });
             }
         }
     }
     Ok(out)
 }
 
+/// The id of a trace, which is rarely written in another way.
+fn key(trace: Text<'_>) -> Option<Cow<'_, str>> {
+    match trace {
+        Text::Plain(Cow::Borrowed(trace)) => spans::id(trace),
+        other => spans::id(&other).map(|key| key.into_owned().into()),
+    }
+}
+
 /// A span without its resource.
 fn piece(row: otel::Row<'_>) -> Result<Piece<'_>, ImportError> {
     let (id, span): (TraceId<'_>, &str) = (row.read()?, row.text);
-    let key = spans::id(&id.trace).ok_or_else(|| ImportError::new("traceId is empty"))?;
-    Ok(Piece { key: key.into_owned().into(), text: format!("[null,{span}]").into() })
+    let key = key(id.trace).ok_or_else(|| ImportError::new("traceId is empty"))?;
+    Ok(Piece { key, text: format!("[null,{span}]").into() })
 }
 
 #[derive(Deserialize, Default)]

@@ -65,7 +65,7 @@ impl<R: Read> Window<R> {
         let seen = self.offset(self.end - self.start);
         match self.size.and_then(|size| usize::try_from(size.checked_sub(seen)?).ok()) {
             // One more byte shows that the source has ended.
-            Some(left) => left.saturating_add(1).clamp(FIRST, BATCH),
+            Some(left) => left.saturating_add(1).min(BATCH),
             None => BATCH,
         }
     }
@@ -90,7 +90,7 @@ impl<R: Read> Window<R> {
         self.bytes.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
         if len < BATCH && is_full {
-            self.bytes.resize((4 * len).min(BATCH), 0);
+            self.bytes.resize((4 * len).clamp(FIRST, BATCH), 0);
         } else if len >= BATCH && len - self.end < BATCH / 2 {
             let larger = (2 * len).min(self.most).max(self.end + BATCH);
             self.bytes.resize(larger, 0);
