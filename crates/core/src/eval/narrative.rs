@@ -1,8 +1,9 @@
 //! `narrative`: does the final message match what was done?
 //!
 //! The final message is read for actions that it claims, and each claim is compared with the calls: could any of them have
-//! made it true? Reading English: `message` finds the prose, `tokens` splits it into words with `scan`, `words` and
-//! `lexicon` classify single words, `index` finds values by word, `claims` reads who did what, `phrases` to what and when.
+//! made it true? Reading English: `message` finds the prose, `candidates` passes over messages that claim nothing, `tokens`
+//! splits the others into words with `scan`, `words` and `lexicon` classify single words, `index` finds values by word,
+//! `claims` reads who did what, `phrases` to what and when.
 //! Evidence: `tools` lists what was called, `actions` says which actions make a verb true, `did` what a call did, with
 //! `shell`, `programs`, `sql` and `patch` for texts that are run. Comparing: `objects` finds named objects, `backing` judges
 //! claims, `delivered` and `lookups` find claims that need no call, `mentioned` finds mentioned tools, `stated` and `keyed`
@@ -10,6 +11,7 @@
 
 mod actions;
 mod backing;
+mod candidates;
 mod claims;
 mod delivered;
 mod did;
@@ -33,8 +35,9 @@ mod tools;
 mod words;
 
 use std::borrow::Cow;
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
 use serde::Serialize;
 
@@ -342,8 +345,10 @@ impl NarrativeGate {
     fn compare(&self, message: &str, calls: &[ToolCall], trace: &Trace) -> NarrativeReport {
         let prose = message::prose(message);
         let lower = prose.to_ascii_lowercase();
-        let tokens = tokens::read(&prose, &lower);
-        let found = claims::extract(&tokens, &self.verbs);
+        // A message that claims nothing is split into words only if it may mention a tool.
+        let tokens = LazyCell::new(|| tokens::read(&prose, &lower));
+        let may_claim = self.verbs.has_own() || candidates::any(&lower);
+        let found = if may_claim { claims::extract(&tokens, &self.verbs) } else { Vec::new() };
         let tools = Tools::new(calls);
         if found.is_empty() {
             // Only what is not mentioned is left to say.
@@ -386,10 +391,10 @@ impl NarrativeGate {
     }
 
     /// The tools among some that a message does not mention. `changes` says whether a call changed something.
-    fn unmentioned(
+    fn unmentioned<'t>(
         &self,
         tools: &[&Tool<'_>],
-        tokens: &[Token<'_>],
+        tokens: &impl Deref<Target = Vec<Token<'t>>>,
         lower: &str,
         changes: impl Fn(&Tool<'_>, usize) -> bool,
     ) -> Vec<Item> {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::LazyLock;
 
 use super::index::Index;
@@ -57,7 +58,12 @@ pub(super) struct MentionedWords<'a> {
 
 impl<'a> MentionedWords<'a> {
     /// Looks for the words of some tools. `lower` is the message with its ASCII letters in lower case.
-    pub(super) fn new(tokens: &[Token<'_>], lower: &str, tools: &[&'a Tool<'_>]) -> Self {
+    /// The tokens of the message are only needed if it may mention any.
+    pub(super) fn new<'t>(
+        tokens: &impl Deref<Target = Vec<Token<'t>>>,
+        lower: &str,
+        tools: &[&'a Tool<'_>],
+    ) -> Self {
         let is_open = |tool: &&&Tool<'_>| tools.len() > FEW || needed(tool).all(|word| may_occur(&word.root, lower));
         let open: Vec<&Tool<'_>> = tools.iter().filter(is_open).copied().collect();
         if open.is_empty() {
@@ -82,7 +88,7 @@ impl<'a> MentionedWords<'a> {
             Some(root) => hear(root),
             None => hear(&words::regular_root(word)),
         };
-        for token in tokens {
+        for token in tokens.iter() {
             if unheard.get() == 0 {
                 break;
             }
