@@ -80,13 +80,24 @@ mod tests {
     fn words_of_claims_are_found_in_every_surrounding() {
         let endings = ["", " ", ".", "n't", "n’t", "'s", "’ve", "-", "é", "1", "_", "\n"];
         for word in lexicon::each_of_claims() {
-            for before in ["", " ", "\"", "é", "-", "1", "it was ", "a longer text, longer than a block of 64 bytes, in which it "] {
+            for before in [
+                "",
+                " ",
+                "\"",
+                "é",
+                "-",
+                "1",
+                "it was ",
+                "a longer text, longer than a block of 64 bytes, in which it ",
+            ] {
                 for behind in endings {
                     assert!(any(&[before, word, behind].concat()), "{before}{word}{behind}");
                 }
             }
         }
-        for text in ["", "a", "it's up to you", "the sets", "redid", "reddo", "prodeleted", "deletedly", &"deleted".repeat(9)] {
+        for text in
+            ["", "a", "it's up to you", "the sets", "redid", "reddo", "prodeleted", "deletedly", &"deleted".repeat(9)]
+        {
             assert!(!any(text), "{text}");
         }
     }

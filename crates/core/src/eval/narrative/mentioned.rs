@@ -3,52 +3,14 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::ops::Deref;
 use std::sync::LazyLock;
 
+use super::beginnings::Beginnings;
 use super::index::Index;
 use super::lexicon::{Known, known};
-use super::tokens::{HELPERS, Kind, Token};
+use super::tokens::{HELPERS, Kind, Token, Tokens};
 use super::tools::{Tool, Word};
 use super::words;
-
-/// With which two letters the words begin that are looked for: most words of a message need no closer look.
-struct Beginnings([u32; 32]);
-
-impl Beginnings {
-    /// Those of irregular words, which may begin otherwise than their roots.
-    fn of_irregular() -> Self {
-        static IRREGULAR: LazyLock<[u32; 32]> = LazyLock::new(|| {
-            let mut beginnings = Beginnings([0; 32]);
-            for (_, past, participle) in words::IRREGULAR {
-                beginnings.add(past);
-                beginnings.add(participle);
-            }
-            beginnings.0
-        });
-        Self(*IRREGULAR)
-    }
-
-    /// Adds a root. A regular word begins like its root, but a last letter may differ: "pies" has the root "py".
-    fn add(&mut self, root: &str) {
-        match *root.as_bytes() {
-            [] => self.0 = [u32::MAX; 32],
-            [first] | [first, b'y'] => self.0[usize::from(first & 31)] = u32::MAX,
-            [first, second, ..] => self.0[usize::from(first & 31)] |= 1 << (second & 31),
-        }
-    }
-
-    /// Whether a word may have one of the roots that were added, in any case of letters. Several letters share a bit.
-    fn may_have(&self, word: &str) -> bool {
-        let (first, second) = match *word.as_bytes() {
-            [] => (0, 0),
-            [first] => (first, 0),
-            [first, second, ..] => (first, second),
-        };
-        // The lower case of other letters may be anything.
-        !(first | second).is_ascii() || self.0[usize::from(first & 31)] & 1 << (second & 31) != 0
-    }
-}
 
 /// Which words of tools a message has, in any inflection.
 pub(super) struct MentionedWords<'a> {
@@ -58,19 +20,15 @@ pub(super) struct MentionedWords<'a> {
 
 impl<'a> MentionedWords<'a> {
     /// Looks for the words of some tools. `lower` is the message with its ASCII letters in lower case.
-    /// The tokens of the message are only needed if it may mention any.
-    pub(super) fn new<'t>(
-        tokens: &impl Deref<Target = Vec<Token<'t>>>,
-        lower: &str,
-        tools: &[&'a Tool<'_>],
-    ) -> Self {
+    /// The message is read until all are found.
+    pub(super) fn new(tokens: &mut Tokens<'_>, lower: &str, tools: &[&'a Tool<'_>]) -> Self {
         let is_open = |tool: &&&Tool<'_>| tools.len() > FEW || needed(tool).all(|word| may_occur(&word.root, lower));
         let open: Vec<&Tool<'_>> = tools.iter().filter(is_open).copied().collect();
         if open.is_empty() {
             return Self { roots: None };
         }
         let (mut roots, mut beginnings) = (Index::with_room(open.len() * 3), Beginnings::of_irregular());
-        for word in open.iter().flat_map(|tool| &tool.words) {
+        for word in open.iter().flat_map(|tool| needed(tool)) {
             if roots.get(&word.root).is_none() {
                 roots.add(&*word.root, Cell::new(false));
                 beginnings.add(&word.root);
@@ -88,19 +46,25 @@ impl<'a> MentionedWords<'a> {
             Some(root) => hear(root),
             None => hear(&words::regular_root(word)),
         };
-        for token in tokens.iter() {
-            if unheard.get() == 0 {
-                break;
+        let hear_token = |token: &Token<'_>| match token.kind {
+            Kind::Word(_) if token.is_plain && !beginnings.may_have(&token.text) => {}
+            Kind::Word(_) if token.is_plain => hear_word(&token.text, token.known),
+            Kind::Word(_) | Kind::Number | Kind::Mention => {
+                let words = words::each_written(&token.text).filter(|word| beginnings.may_have(word));
+                words.map(words::lower).for_each(|word| hear_word(&word, known(&word)));
             }
-            match token.kind {
-                Kind::Word(_) if token.is_plain && !beginnings.may_have(&token.text) => {}
-                Kind::Word(_) if token.is_plain => hear_word(&token.text, token.known),
-                Kind::Word(_) | Kind::Number | Kind::Mention => {
-                    let words = words::each_written(&token.text).filter(|word| beginnings.may_have(word));
-                    words.map(words::lower).for_each(|word| hear_word(&word, known(&word)));
+            _ => {}
+        };
+        let mut heard = 0;
+        while unheard.get() > 0 {
+            let Some(token) = tokens.so_far().get(heard) else {
+                if tokens.read_more() {
+                    continue;
                 }
-                _ => {}
-            }
+                break;
+            };
+            hear_token(token);
+            heard += 1;
         }
         Self { roots: Some(roots) }
     }
