@@ -81,7 +81,9 @@ impl<'a> StatedArguments<'a> {
     fn new(message: &'a str, tokens: &'a [Token<'a>], first_words: &BTreeSet<Cow<'_, str>>) -> Self {
         let mut places: BTreeMap<Cow<'a, str>, Vec<usize>> = BTreeMap::new();
         let mut beginnings = Beginnings::none();
-        first_words.iter().for_each(|word| beginnings.add(word));
+        for word in first_words {
+            beginnings.add(word);
+        }
         for (at, token) in tokens.iter().enumerate() {
             if !beginnings.may_have(&token.text) {
                 continue;

@@ -35,7 +35,9 @@ impl Lookups {
             return lookups;
         }
         let mut beginnings = Beginnings::of_irregular();
-        wanted.iter().for_each(|root| beginnings.add(root));
+        for root in &wanted {
+            beginnings.add(root);
+        }
         let mut place = 0;
         for (call, did) in evidence.dids.iter().enumerate().filter(|(_, did)| !did.changes()) {
             let Some(result) = trace.result(call).filter(|result| result.failed() == Some(false)) else { continue };

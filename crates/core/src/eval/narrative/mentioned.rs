@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use super::beginnings::Beginnings;
@@ -10,7 +11,7 @@ use super::index::Index;
 use super::lexicon::{Known, known};
 use super::tokens::{HELPERS, Kind, Token, Tokens};
 use super::tools::{Tool, Word};
-use super::words;
+use super::{scan, words};
 
 /// Which words of tools a message has, in any inflection.
 pub(super) struct MentionedWords<'a> {
@@ -19,8 +20,8 @@ pub(super) struct MentionedWords<'a> {
 }
 
 impl<'a> MentionedWords<'a> {
-    /// Looks for the words of some tools. `lower` is the message with its ASCII letters in lower case.
-    /// The message is read until all are found.
+    /// Looks for the words of some tools. `lower` is the message with its ASCII letters in lower case. The message is read
+    /// until all are found, and only the lines that may have them.
     pub(super) fn new(tokens: &mut Tokens<'_>, lower: &str, tools: &[&'a Tool<'_>]) -> Self {
         let is_open = |tool: &&&Tool<'_>| tools.len() > FEW || needed(tool).all(|word| may_occur(&word.root, lower));
         let open: Vec<&Tool<'_>> = tools.iter().filter(is_open).copied().collect();
@@ -55,16 +56,23 @@ impl<'a> MentionedWords<'a> {
             }
             _ => {}
         };
-        let mut heard = 0;
-        while unheard.get() > 0 {
-            let Some(token) = tokens.so_far().get(heard) else {
-                if tokens.read_more() {
-                    continue;
+        let is_heard = || unheard.get() == 0;
+        let is_by_line = roots.len() <= FEW_ROOTS && tokens.may_be_read_by_line();
+        match is_by_line.then(|| Beginning::of_roots(&roots, lower)).flatten() {
+            Some(mut beginnings) => {
+                let mut from = 0;
+                while let Some(line) = next_line(&mut beginnings, lower, from) {
+                    from = line.end;
+                    tokens.line(line).iter().for_each(hear_token);
                 }
-                break;
-            };
-            hear_token(token);
-            heard += 1;
+            }
+            None => {
+                let mut at = 0;
+                while !is_heard() && (at < tokens.so_far().len() || tokens.read_more()) {
+                    tokens.so_far()[at..].iter().take_while(|_| !is_heard()).for_each(hear_token);
+                    at = tokens.so_far().len();
+                }
+            }
         }
         Self { roots: Some(roots) }
     }
@@ -85,6 +93,8 @@ fn needed<'a>(tool: &'a Tool<'_>) -> impl Iterator<Item = &'a Word<'a>> {
 
 /// Most tools whose words are each searched for in a message before its tokens are.
 const FEW: usize = 8;
+/// Most roots for which a message is read line by line. Each line costs a look at all of them.
+const FEW_ROOTS: usize = 24;
 
 /// Words that do not begin like their root, by root. A helper of a contraction is not written at all.
 static UNLIKE: LazyLock<BTreeMap<Cow<'_, str>, Vec<&str>>> = LazyLock::new(|| {
@@ -102,14 +112,63 @@ static UNLIKE: LazyLock<BTreeMap<Cow<'_, str>, Vec<&str>>> = LazyLock::new(|| {
 
 /// Whether a message may have a word with this root. A search for a few letters is much cheaper than to read all words.
 fn may_occur(root: &str, lower: &str) -> bool {
+    beginning_of(root).is_none_or(|beginning| lower.contains(beginning)) || may_occur_otherwise(root, lower)
+}
+
+/// What regular words with this root begin with, if it is long enough to be searched for.
+fn beginning_of(root: &str) -> Option<&str> {
     // "replies" has the root "reply".
     let beginning = root.strip_suffix('y').unwrap_or(root);
-    if beginning.len() < 3 || !beginning.is_ascii() || lower.contains(beginning) {
-        return true;
-    }
+    (beginning.len() >= 3 && beginning.is_ascii()).then_some(beginning)
+}
+
+/// Whether a message may have a word with this root that does not begin like it.
+fn may_occur_otherwise(root: &str, lower: &str) -> bool {
     // These two are the only signs that are not ASCII and become so in lower case.
     let has_odd = || !lower.is_ascii() && (lower.contains('\u{130}') || lower.contains('\u{212a}'));
     UNLIKE.get(root).is_some_and(|words| words.iter().any(|word| lower.contains(word))) || has_odd()
+}
+
+/// What words of a root begin with, and where the message has that next.
+struct Beginning<'a> {
+    text: &'a str,
+    /// Whether a word of the root was found.
+    is_heard: &'a Cell<bool>,
+    /// `None` if it has it nowhere else.
+    next: Option<usize>,
+}
+
+impl<'a> Beginning<'a> {
+    /// Those of all roots, if words of all of them can be found by their beginnings.
+    fn of_roots(roots: &'a Index<&str, Cell<bool>>, lower: &str) -> Option<Vec<Self>> {
+        let of = |(root, is_heard): (&'a str, &'a Cell<bool>)| {
+            let text = beginning_of(root).filter(|_| !may_occur_otherwise(root, lower))?;
+            Some(Self { text, is_heard, next: find(lower, text, 0) })
+        };
+        roots.iter().map(of).collect()
+    }
+}
+
+/// The first line from a place on that may have a word that was not found yet. No line is found twice.
+fn next_line(beginnings: &mut [Beginning<'_>], lower: &str, from: usize) -> Option<Range<usize>> {
+    let mut first = None;
+    for beginning in beginnings.iter_mut().filter(|beginning| !beginning.is_heard.get()) {
+        if beginning.next.is_some_and(|next| next < from) {
+            beginning.next = find(lower, beginning.text, from);
+        }
+        first = first.into_iter().chain(beginning.next).min();
+    }
+    let at = first?;
+    let bytes = lower.as_bytes();
+    let start = bytes[from..at].iter().rposition(|byte| *byte == b'\n').map_or(from, |before| from + before + 1);
+    Some(start..at + scan::until(&bytes[at..], b'\n', b'\n'))
+}
+
+/// Where a text has a part, from a place on.
+fn find(text: &str, part: &str, from: usize) -> Option<usize> {
+    // To learn that it is not there is much cheaper than to find it.
+    let rest = text.get(from..).filter(|rest| rest.contains(part))?;
+    rest.find(part).map(|at| from + at)
 }
 
 #[cfg(test)]

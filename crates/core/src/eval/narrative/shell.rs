@@ -134,17 +134,14 @@ impl<'a, 's> Lexer<'a, 's> {
     /// Letters of a word, outside of quotes.
     fn plain(&mut self) {
         let count = run_of(&PLAIN, self.rest);
-        let ends = self.rest.as_bytes().get(count) == Some(&b' ');
+        let behind = self.rest.as_bytes().get(count);
         // Most words have no quotes.
-        if ends && !self.in_word && self.next == Next::Argument {
-            self.command.words.push(Cow::Borrowed(&self.rest[..count]));
-            self.skip(count + 1);
-            return;
-        }
-        self.take(count, true);
-        if ends {
-            self.end_word();
-            self.skip(1);
+        if !self.in_word && self.next == Next::Argument && matches!(behind, Some(b' ' | b'\n' | b';' | b'|')) {
+            let (word, rest) = self.rest.split_at(count);
+            self.command.words.push(Cow::Borrowed(word));
+            self.rest = if behind == Some(&b' ') { &rest[1..] } else { rest };
+        } else {
+            self.take(count, true);
         }
     }
 

@@ -119,6 +119,18 @@ impl<'a> Tokens<'a> {
         &self.reader.out
     }
 
+    /// Whether single lines can be read: nothing has been read yet, and only fences reach beyond a line.
+    pub(super) fn may_be_read_by_line(&self) -> bool {
+        let text = self.reader.text;
+        self.reader.out.is_empty() && !text.contains("```") && !text.contains("~~~")
+    }
+
+    /// The tokens of a single line, where that is possible, apart from their places. It starts behind a line feed or at the
+    /// start of the message, and has none.
+    pub(super) fn line(&self, line: Range<usize>) -> Vec<Token<'a>> {
+        read(&self.reader.text[line.clone()], &self.reader.lower[line])
+    }
+
     /// Reads the rest of the message.
     pub(super) fn read_all(&mut self) {
         self.read_to(self.reader.text.len());
@@ -660,6 +672,39 @@ mod tests {
         while tokens.read_more() {}
         assert_eq!(tokens.so_far(), read(&text, &lower));
         assert!(!tokens.read_more());
+    }
+
+    #[test]
+    fn lines_can_be_read_alone() {
+        let pieces = [
+            "a", "B", "1", " ", ".", ",", ":", "-", "- ", "# ", "> ", "[ ] ", "\"", "'", "`", "[", "](", ")", "/", "@",
+            "“", "”", "é", "’", "\r", "mr", "http://x", "|",
+        ];
+        let lines: Vec<String> = pieces
+            .iter()
+            .flat_map(|a| pieces.iter().flat_map(move |b| pieces.map(|c| [a, b, c].concat())))
+            .filter(|line| line != "```")
+            .collect();
+        let shown = |tokens: &[Token<'_>]| -> Vec<(String, Kind)> {
+            tokens.iter().map(|token| (token.text.to_string(), token.kind)).collect()
+        };
+        for (at, line) in lines.iter().enumerate() {
+            let (before, behind) = (&lines[at * 7 % lines.len()], &lines[at * 11 % lines.len()]);
+            let text = [before.as_str(), line, behind].join("\n");
+            let lower = text.to_ascii_lowercase();
+            let tokens = Tokens::new(&text, &lower);
+            assert!(tokens.may_be_read_by_line());
+            let mut alone = Vec::new();
+            let mut start = 0;
+            for line in text.split('\n') {
+                // The end of a message is a mark like the end of a line.
+                alone.extend(shown(&tokens.line(start..start + line.len())));
+                start += line.len() + 1;
+            }
+            assert_eq!(alone, shown(&read(&text, &lower)), "{text:?}");
+        }
+        let fenced = "a\n  ~~~\nb";
+        assert!(!Tokens::new(fenced, fenced).may_be_read_by_line());
     }
 
     #[test]
