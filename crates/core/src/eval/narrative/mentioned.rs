@@ -11,7 +11,7 @@ use super::index::Index;
 use super::lexicon::{Known, known};
 use super::tokens::{HELPERS, Kind, Token, Tokens};
 use super::tools::{Tool, Word};
-use super::{scan, words};
+use super::{scan, tokens, words};
 
 /// Which words of tools a message has, in any inflection.
 pub(super) struct MentionedWords<'a> {
@@ -57,21 +57,12 @@ impl<'a> MentionedWords<'a> {
             _ => {}
         };
         let is_heard = || unheard.get() == 0;
-        let is_by_line = roots.len() <= FEW_ROOTS && tokens.may_be_read_by_line();
-        match is_by_line.then(|| Beginning::of_roots(&roots, lower)).flatten() {
-            Some(mut beginnings) => {
-                let mut from = 0;
-                while let Some(line) = next_line(&mut beginnings, lower, from) {
-                    from = line.end;
-                    tokens.line(line).iter().for_each(hear_token);
-                }
-            }
-            None => {
-                let mut at = 0;
-                while !is_heard() && (at < tokens.so_far().len() || tokens.read_more()) {
-                    tokens.so_far()[at..].iter().take_while(|_| !is_heard()).for_each(hear_token);
-                    at = tokens.so_far().len();
-                }
+        let is_by_line = roots.len() <= FEW_ROOTS && tokens.so_far().is_empty();
+        if !is_by_line || !hear_by_line(&roots, tokens, lower, hear_token) {
+            let mut at = 0;
+            while !is_heard() && (at < tokens.so_far().len() || tokens.read_more()) {
+                tokens.so_far()[at..].iter().take_while(|_| !is_heard()).for_each(hear_token);
+                at = tokens.so_far().len();
             }
         }
         Self { roots: Some(roots) }
@@ -129,24 +120,38 @@ fn may_occur_otherwise(root: &str, lower: &str) -> bool {
     UNLIKE.get(root).is_some_and(|words| words.iter().any(|word| lower.contains(word))) || has_odd()
 }
 
+/// Reads the lines of a message that may have words of some roots, as long as any was not found. Whether that was enough:
+/// no other line can have them.
+fn hear_by_line(
+    roots: &Index<&str, Cell<bool>>,
+    tokens: &Tokens<'_>,
+    lower: &str,
+    hear_token: impl Fn(&Token<'_>),
+) -> bool {
+    let beginning = |(root, is_heard)| {
+        let text = beginning_of(root)?;
+        Some(Beginning { root, text, is_heard, next: find(lower, text, 0) })
+    };
+    let Some(mut beginnings) = roots.iter().map(beginning).collect::<Option<Vec<_>>>() else { return false };
+    let mut from = 0;
+    while let Some(line) = next_line(&mut beginnings, lower, from) {
+        if tokens::may_have_fence(&lower[from..line.end]) {
+            return false;
+        }
+        from = line.end;
+        tokens.line(line).iter().for_each(&hear_token);
+    }
+    beginnings.iter().all(|beginning| beginning.is_heard.get() || !may_occur_otherwise(beginning.root, lower))
+}
+
 /// What words of a root begin with, and where the message has that next.
 struct Beginning<'a> {
+    root: &'a str,
     text: &'a str,
     /// Whether a word of the root was found.
     is_heard: &'a Cell<bool>,
     /// `None` if it has it nowhere else.
     next: Option<usize>,
-}
-
-impl<'a> Beginning<'a> {
-    /// Those of all roots, if words of all of them can be found by their beginnings.
-    fn of_roots(roots: &'a Index<&str, Cell<bool>>, lower: &str) -> Option<Vec<Self>> {
-        let of = |(root, is_heard): (&'a str, &'a Cell<bool>)| {
-            let text = beginning_of(root).filter(|_| !may_occur_otherwise(root, lower))?;
-            Some(Self { text, is_heard, next: find(lower, text, 0) })
-        };
-        roots.iter().map(of).collect()
-    }
 }
 
 /// The first line from a place on that may have a word that was not found yet. No line is found twice.

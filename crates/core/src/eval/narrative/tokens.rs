@@ -119,13 +119,7 @@ impl<'a> Tokens<'a> {
         &self.reader.out
     }
 
-    /// Whether single lines can be read: nothing has been read yet, and only fences reach beyond a line.
-    pub(super) fn may_be_read_by_line(&self) -> bool {
-        let text = self.reader.text;
-        self.reader.out.is_empty() && !text.contains("```") && !text.contains("~~~")
-    }
-
-    /// The tokens of a single line, where that is possible, apart from their places. It starts behind a line feed or at the
+    /// The tokens of a single line that is not in a fence, apart from their places. It starts behind a line feed or at the
     /// start of the message, and has none.
     pub(super) fn line(&self, line: Range<usize>) -> Vec<Token<'a>> {
         read(&self.reader.text[line.clone()], &self.reader.lower[line])
@@ -158,6 +152,11 @@ impl<'a> Tokens<'a> {
             self.is_complete = true;
         }
     }
+}
+
+/// Whether a text may open a fence. Nothing else reaches beyond a line.
+pub(super) fn may_have_fence(text: &str) -> bool {
+    text.contains("```") || text.contains("~~~")
 }
 
 struct Reader<'a> {
@@ -693,7 +692,7 @@ mod tests {
             let text = [before.as_str(), line, behind].join("\n");
             let lower = text.to_ascii_lowercase();
             let tokens = Tokens::new(&text, &lower);
-            assert!(tokens.may_be_read_by_line());
+            assert!(!may_have_fence(&text));
             let mut alone = Vec::new();
             let mut start = 0;
             for line in text.split('\n') {
@@ -704,7 +703,7 @@ mod tests {
             assert_eq!(alone, shown(&read(&text, &lower)), "{text:?}");
         }
         let fenced = "a\n  ~~~\nb";
-        assert!(!Tokens::new(fenced, fenced).may_be_read_by_line());
+        assert!(may_have_fence(fenced));
     }
 
     #[test]
