@@ -1,8 +1,10 @@
 //! `narrative`: does the final message match what was done?
 //!
 //! The final message is read for actions that it claims, and each claim is compared with the calls: could any of them have
-//! made it true? Reading English: `message` finds the prose, `tokens` splits it into words with `scan`, `words` and
-//! `lexicon` classify single words, `index` finds values by word, `claims` reads who did what, `phrases` to what and when.
+//! made it true? Reading English: `message` finds the prose, `candidates` passes over messages that claim nothing, `tokens`
+//! splits the others into words with `scan`, `words` and `lexicon` classify single words, `index` and `beginnings` find
+//! words,
+//! `claims` reads who did what, `phrases` to what and when.
 //! Evidence: `tools` lists what was called, `actions` says which actions make a verb true, `did` what a call did, with
 //! `shell`, `programs`, `sql` and `patch` for texts that are run. Comparing: `objects` finds named objects, `backing` judges
 //! claims, `delivered` and `lookups` find claims that need no call, `mentioned` finds mentioned tools, `stated` and `keyed`
@@ -10,6 +12,8 @@
 
 mod actions;
 mod backing;
+mod beginnings;
+mod candidates;
 mod claims;
 mod delivered;
 mod did;
@@ -50,7 +54,7 @@ pub use did::Source;
 use lookups::Lookups;
 use mentioned::MentionedWords;
 use objects::Finder;
-use tokens::Token;
+use tokens::{Token, Tokens};
 use tools::{Tool, Tools};
 use words::Verbs;
 
@@ -342,23 +346,29 @@ impl NarrativeGate {
     fn compare(&self, message: &str, calls: &[ToolCall], trace: &Trace) -> NarrativeReport {
         let prose = message::prose(message);
         let lower = prose.to_ascii_lowercase();
-        let tokens = tokens::read(&prose, &lower);
-        let found = claims::extract(&tokens, &self.verbs);
+        // A message that claims nothing is split into words only if it may mention a tool.
+        let mut message_tokens = Tokens::new(&prose, &lower);
+        let mut found = Vec::new();
+        if self.verbs.has_own() || candidates::any(&lower) {
+            message_tokens.read_all();
+            found = claims::extract(message_tokens.so_far(), &self.verbs);
+        }
         let tools = Tools::new(calls);
         if found.is_empty() {
             // Only what is not mentioned is left to say.
             let all: Vec<&Tool<'_>> = tools.list.iter().collect();
             let changes =
                 |tool: &Tool<'_>, call: usize| tools::did(&calls[call], tool, trace, &self.mutating).changes();
-            let items = self.unmentioned(&all, &tokens, &lower, changes);
+            let items = self.unmentioned(&all, &mut message_tokens, &lower, changes);
             return NarrativeReport { claims: Vec::new(), items };
         }
-        let objects: Vec<_> = found.iter().map(|claim| objects::of_claim(claim, &tokens)).collect();
+        let tokens = message_tokens.so_far();
+        let objects: Vec<_> = found.iter().map(|claim| objects::of_claim(claim, tokens)).collect();
         let finder = Finder::new(objects.iter().flatten());
         let evidence = Evidence::new(trace, calls, &tools, &self.mutating, &finder);
         let mut claims: Vec<ClaimResult> = Vec::with_capacity(found.len());
         for (claim, objects) in found.iter().zip(&objects) {
-            claims.push(self.result(claim, objects, message, &tokens, &evidence, &finder));
+            claims.push(self.result(claim, objects, message, tokens, &evidence, &finder));
         }
         narrate(&found, &mut claims, trace, &evidence);
         let mut items = Vec::new();
@@ -374,9 +384,11 @@ impl NarrativeGate {
         }
         let unclaimed = tools.list.iter().enumerate().filter(|(place, _)| !claimed.contains_key(place));
         let unclaimed: Vec<&Tool<'_>> = unclaimed.map(|(_, tool)| tool).collect();
-        items.extend(self.unmentioned(&unclaimed, &tokens, &lower, |_, call| evidence.dids[call].changes()));
-        let mut differ = stated::mismatches(&found, &claims, message, &tokens, calls, &evidence);
-        for item in keyed::mismatches(&claimed, &claims, message, &tokens, calls, &evidence) {
+        items
+            .extend(self.unmentioned(&unclaimed, &mut message_tokens, &lower, |_, call| evidence.dids[call].changes()));
+        let tokens = message_tokens.so_far();
+        let mut differ = stated::mismatches(&found, &claims, message, tokens, calls, &evidence);
+        for item in keyed::mismatches(&claimed, &claims, message, tokens, calls, &evidence) {
             if !differ.iter().any(|other| other.is_about_argument_of(&item)) {
                 differ.push(item);
             }
@@ -389,7 +401,7 @@ impl NarrativeGate {
     fn unmentioned(
         &self,
         tools: &[&Tool<'_>],
-        tokens: &[Token<'_>],
+        tokens: &mut Tokens<'_>,
         lower: &str,
         changes: impl Fn(&Tool<'_>, usize) -> bool,
     ) -> Vec<Item> {

@@ -78,10 +78,9 @@ impl<K: AsRef<str>, V> Index<K, V> {
         self.entries.push(Entry { key, word, value, earlier });
     }
 
-    /// Every word that was added.
-    #[cfg(test)]
-    pub(super) fn words(&self) -> impl Iterator<Item = &str> {
-        self.entries.iter().map(|entry| entry.word.as_ref())
+    /// Every word that was added, with its value.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &V)> {
+        self.entries.iter().map(|entry| (entry.word.as_ref(), &entry.value))
     }
 
     /// The latest value of a word.

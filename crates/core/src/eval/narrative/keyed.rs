@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::backing::Evidence;
+use super::beginnings::Beginnings;
 use super::objects::each_text;
 use super::tokens::{Kind, Token};
 use super::tools::Tool;
@@ -79,7 +80,14 @@ impl<'a> StatedArguments<'a> {
     /// Prepares a message for questions about arguments that begin with some words.
     fn new(message: &'a str, tokens: &'a [Token<'a>], first_words: &BTreeSet<Cow<'_, str>>) -> Self {
         let mut places: BTreeMap<Cow<'a, str>, Vec<usize>> = BTreeMap::new();
+        let mut beginnings = Beginnings::none();
+        for word in first_words {
+            beginnings.add(word);
+        }
         for (at, token) in tokens.iter().enumerate() {
+            if !beginnings.may_have(&token.text) {
+                continue;
+            }
             let word = match token.kind {
                 Kind::Word(_) => Cow::from(token.text.as_ref()),
                 Kind::Mention if token.text.len() <= 80 => lower(&token.text),

@@ -86,10 +86,15 @@ pub(super) fn known(word: &str) -> &'static Known {
     Lexicon::get().known(Key::of(word), word)
 }
 
+/// Every word that may make a claim.
+pub(super) fn each_of_claims() -> impl Iterator<Item = &'static str> {
+    LEXICON.0.iter().filter(|(_, known)| known.may_claim).map(|(word, _)| word)
+}
+
 /// Every word of the tables.
 #[cfg(test)]
 pub(super) fn each() -> impl Iterator<Item = &'static str> {
-    LEXICON.0.words()
+    LEXICON.0.iter().map(|(word, _)| word)
 }
 
 fn by_ending(word: &str) -> &'static Known {

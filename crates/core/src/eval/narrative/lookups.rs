@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::backing::Evidence;
+use super::beginnings::Beginnings;
 use super::claims::Claim;
 use super::did::Source;
 use super::objects::each_text;
@@ -33,6 +34,10 @@ impl Lookups {
         if wanted.is_empty() {
             return lookups;
         }
+        let mut beginnings = Beginnings::of_irregular();
+        for root in &wanted {
+            beginnings.add(root);
+        }
         let mut place = 0;
         for (call, did) in evidence.dids.iter().enumerate().filter(|(_, did)| !did.changes()) {
             let Some(result) = trace.result(call).filter(|result| result.failed() == Some(false)) else { continue };
@@ -41,7 +46,8 @@ impl Lookups {
             if did.source == Source::Shell {
                 let args = trace.tool_calls.as_deref().and_then(|calls| calls[call].args.as_ref());
                 let mut own = |text: &str| {
-                    for word in words::each_word(text) {
+                    for word in words::each_written(text).filter(|word| beginnings.may_have(word)) {
+                        let word = words::lower(word);
                         let root = words::root(&word);
                         if wanted.contains(root.as_ref()) {
                             wanted.to_mut().remove(root.as_ref());
@@ -52,7 +58,7 @@ impl Lookups {
                     each_text(args, &mut own);
                 }
             }
-            let mut read = |text: &str| lookups.read(text, call, &wanted, &mut place);
+            let mut read = |text: &str| lookups.read(text, call, &wanted, &beginnings, &mut place);
             result.texts().for_each(&mut read);
             if let Some(value) = &result.structured_content {
                 each_text(value, &mut read);
@@ -61,9 +67,13 @@ impl Lookups {
         lookups
     }
 
-    fn read(&mut self, text: &str, call: usize, wanted: &BTreeSet<String>, place: &mut usize) {
-        for word in words::each_word(text) {
+    fn read(&mut self, text: &str, call: usize, wanted: &BTreeSet<String>, beginnings: &Beginnings, place: &mut usize) {
+        for word in words::each_written(text) {
             *place += 1;
+            if !beginnings.may_have(word) {
+                continue;
+            }
+            let word = words::lower(word);
             let root = words::root(&word);
             if wanted.contains(root.as_ref()) {
                 let places = self.places.entry(root.into_owned()).or_default();

@@ -1,5 +1,7 @@
 //! Runs of bytes, eight at a time: words have any length, so a loop over single bytes ends where no processor expects it.
 
+use wide::u8x16;
+
 /// A number with the same byte everywhere.
 const fn all(byte: u8) -> u64 {
     u64::from_le_bytes([byte; 8])
@@ -97,9 +99,66 @@ fn run(bytes: &[u8], class: impl Fn(u64) -> u64) -> usize {
     count + rest.min((others.trailing_zeros() / 8) as usize)
 }
 
+/// Which of 64 bytes are lowercase letters of ASCII: the lowest bit is the first byte.
+#[inline]
+fn small_letters(bytes: &[u8; 64]) -> u64 {
+    let is_letter = |lane: u8x16| {
+        let place = lane - u8x16::splat(b'a');
+        place.min(u8x16::splat(b'z' - b'a')).simd_eq(place).to_bitmask()
+    };
+    let lanes = bytes.as_chunks::<16>().0.iter().enumerate();
+    lanes.fold(0, |mask, (at, lane)| mask | u64::from(is_letter(u8x16::new(*lane))) << (16 * at))
+}
+
+/// Whether a condition holds for the place behind any run of lowercase letters.
+#[inline]
+pub(super) fn each_word_end(text: &[u8], mut holds: impl FnMut(usize) -> bool) -> bool {
+    let (mut at, mut last) = (0, 0);
+    loop {
+        let rest = &text[at..];
+        let letters = match rest.first_chunk() {
+            Some(block) => small_letters(block),
+            None => {
+                let mut padded = [0; 64];
+                padded[..rest.len()].copy_from_slice(rest);
+                small_letters(&padded)
+            }
+        };
+        let mut ends = (letters << 1 | last) & !letters;
+        while ends != 0 {
+            if holds(at + ends.trailing_zeros() as usize) {
+                return true;
+            }
+            ends &= ends - 1;
+        }
+        if rest.len() < 64 {
+            return false;
+        }
+        (at, last) = (at + 64, letters >> 63);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn runs_of_letters_end_in_front_of_any_other_byte() {
+        for length in 0..200 {
+            for every in 1..70 {
+                let byte = |at: usize| if at % every == every - 1 { b"`{@[A\x801 "[at % 8] } else { b"az"[at % 2] };
+                let text: Vec<u8> = (0..length).map(byte).collect();
+                let mut found = Vec::new();
+                assert!(!each_word_end(&text, |end| {
+                    found.push(end);
+                    false
+                }));
+                let is_letter = |at: usize| text.get(at).is_some_and(u8::is_ascii_lowercase);
+                let ends: Vec<usize> = (1..=length).filter(|at| is_letter(at - 1) && !is_letter(*at)).collect();
+                assert_eq!(found, ends);
+            }
+        }
+    }
 
     #[test]
     fn runs_end_where_bytes_say_so() {

@@ -10,6 +10,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use super::scan;
+
 /// How deep command substitutions are followed.
 const MAX_DEPTH: usize = 4;
 
@@ -67,7 +69,8 @@ const fn all_but(signs: &[u8]) -> [bool; 256] {
 
 /// How long the start of a text is that has only bytes of a class.
 fn run_of(class: &[bool; 256], text: &str) -> usize {
-    text.bytes().take_while(|byte| class[usize::from(*byte)]).count()
+    let small = scan::small(text.as_bytes());
+    small + text.bytes().skip(small).take_while(|byte| class[usize::from(*byte)]).count()
 }
 
 struct Lexer<'a, 's> {
@@ -118,50 +121,69 @@ impl<'a, 's> Lexer<'a, 's> {
     }
 
     fn run(&mut self) {
-        while let Some(c) = self.rest.chars().next() {
-            self.step(c);
+        while let Some(first) = self.rest.bytes().next() {
+            if PLAIN[usize::from(first)] && (first != b'#' || self.in_word) {
+                self.plain();
+            } else {
+                self.step(first);
+            }
         }
         self.end_command();
+    }
+
+    /// Letters of a word, outside of quotes.
+    fn plain(&mut self) {
+        let count = run_of(&PLAIN, self.rest);
+        let behind = self.rest.as_bytes().get(count);
+        // Most words have no quotes.
+        if !self.in_word && self.next == Next::Argument && matches!(behind, Some(b' ' | b'\n' | b';' | b'|')) {
+            let (word, rest) = self.rest.split_at(count);
+            self.command.words.push(Cow::Borrowed(word));
+            self.rest = if behind == Some(&b' ') { &rest[1..] } else { rest };
+        } else {
+            self.take(count, true);
+        }
     }
 
     fn skip(&mut self, bytes: usize) {
         self.rest = self.rest.get(bytes..).unwrap_or("");
     }
 
-    fn step(&mut self, c: char) {
-        match c {
-            '\n' => {
+    /// Reads a sign that does not belong to a word, or not as it is written.
+    fn step(&mut self, sign: u8) {
+        match sign {
+            b'\n' => {
                 self.end_command();
                 self.skip(1);
                 self.skip_documents();
             }
-            ' ' | '\t' | '\r' => {
+            b' ' | b'\t' | b'\r' => {
                 self.end_word();
                 self.skip(1);
             }
-            '#' if !self.in_word => {
+            b'#' if !self.in_word => {
                 let end = self.rest.find('\n').unwrap_or(self.rest.len());
                 self.skip(end);
             }
-            '\\' => {
+            b'\\' => {
                 self.skip(1);
                 let next = self.rest.chars().next();
                 self.take(next.map_or(0, char::len_utf8), next.is_some_and(|next| next != '\n'));
             }
-            '\'' => self.single_quoted(),
-            '"' => self.double_quoted(),
-            '$' if self.rest.starts_with("$((") => self.skip_arithmetic(),
-            '$' if self.rest.starts_with("$(") => self.substitution(2),
-            '`' => self.backquoted(),
-            '<' if self.rest.starts_with("<(") => self.substitution(2),
-            '>' if self.rest.starts_with(">(") => self.substitution(2),
-            '<' | '>' => self.redirection(),
-            '&' if self.rest.starts_with("&>") => {
+            b'\'' => self.single_quoted(),
+            b'"' => self.double_quoted(),
+            b'$' if self.rest.starts_with("$((") => self.skip_arithmetic(),
+            b'$' if self.rest.starts_with("$(") => self.substitution(2),
+            b'`' => self.backquoted(),
+            b'<' if self.rest.starts_with("<(") => self.substitution(2),
+            b'>' if self.rest.starts_with(">(") => self.substitution(2),
+            b'<' | b'>' => self.redirection(),
+            b'&' if self.rest.starts_with("&>") => {
                 self.end_word();
                 self.skip(1);
                 self.redirection();
             }
-            '(' => {
+            b'(' => {
                 if self.rest.starts_with("()") && self.in_word {
                     let name = std::mem::take(&mut self.word);
                     self.in_word = false;
@@ -171,18 +193,12 @@ impl<'a, 's> Lexer<'a, 's> {
                 self.end_command();
                 self.skip(1);
             }
-            ')' | ';' | '&' | '|' => {
+            b')' | b';' | b'&' | b'|' => {
                 self.end_command();
                 self.skip(1);
             }
-            c => {
-                let first = c.len_utf8();
-                self.take(first + run_of(&PLAIN, &self.rest[first..]), true);
-                if self.rest.starts_with(' ') {
-                    self.end_word();
-                    self.skip(1);
-                }
-            }
+            // A dollar that opens nothing.
+            _ => self.take(1 + run_of(&PLAIN, &self.rest[1..]), true),
         }
     }
 

@@ -91,14 +91,72 @@ const CANNOT: u64 = u64::from_le_bytes(*b"cannot\0\0");
 /// How many bytes of a message there are for each token, about.
 const BYTES_PER_TOKEN: usize = 5;
 
+/// About how many bytes are read at a time if not all are needed.
+const PIECE: usize = 512;
+
 /// Reads a message into tokens. `lower` is the message with its ASCII letters in lower case: words are parts of it.
 pub(super) fn read<'a>(text: &'a str, lower: &'a str) -> Vec<Token<'a>> {
-    debug_assert_eq!(text.len(), lower.len());
-    let out = Vec::with_capacity(text.len() / BYTES_PER_TOKEN + 8);
-    let mut reader = Reader { text, lower, lexicon: Lexicon::get(), at: 0, line_start: true, out };
-    reader.read_to(text.len());
-    reader.mark(Kind::End { question: false }, 0);
-    reader.out
+    let mut tokens = Tokens::new(text, lower);
+    tokens.read_all();
+    tokens.reader.out
+}
+
+/// The tokens of a message, read as far as they are needed.
+pub(super) struct Tokens<'a> {
+    reader: Reader<'a>,
+    is_complete: bool,
+}
+
+impl<'a> Tokens<'a> {
+    /// Reads nothing yet. `lower` is the message with its ASCII letters in lower case: words are parts of it.
+    pub(super) fn new(text: &'a str, lower: &'a str) -> Self {
+        debug_assert_eq!(text.len(), lower.len());
+        let reader = Reader { text, lower, lexicon: Lexicon::get(), at: 0, line_start: true, out: Vec::new() };
+        Self { reader, is_complete: false }
+    }
+
+    pub(super) fn so_far(&self) -> &[Token<'a>] {
+        &self.reader.out
+    }
+
+    /// The tokens of a single line that is not in a fence, apart from their places. It starts behind a line feed or at the
+    /// start of the message, and has none.
+    pub(super) fn line(&self, line: Range<usize>) -> Vec<Token<'a>> {
+        read(&self.reader.text[line.clone()], &self.reader.lower[line])
+    }
+
+    /// Reads the rest of the message.
+    pub(super) fn read_all(&mut self) {
+        self.read_to(self.reader.text.len());
+    }
+
+    /// Reads another piece of the message, if there is any.
+    pub(super) fn read_more(&mut self) -> bool {
+        let is_more = !self.is_complete;
+        self.read_to(self.reader.at + PIECE);
+        is_more
+    }
+
+    fn read_to(&mut self, end: usize) {
+        if self.is_complete {
+            return;
+        }
+        let reader = &mut self.reader;
+        let length = reader.text.len();
+        if reader.out.is_empty() {
+            reader.out.reserve(length / BYTES_PER_TOKEN + 8);
+        }
+        reader.read_to(end.min(length));
+        if reader.at >= length {
+            reader.mark(Kind::End { question: false }, 0);
+            self.is_complete = true;
+        }
+    }
+}
+
+/// Whether a text may open a fence. Nothing else reaches beyond a line.
+pub(super) fn may_have_fence(text: &str) -> bool {
+    text.contains("```") || text.contains("~~~")
 }
 
 struct Reader<'a> {
@@ -347,32 +405,15 @@ impl<'a> Reader<'a> {
             let end = rest[..end].trim_end_matches(['.', ',', ';', ':', '!', '?', '*', '_', '\'']).len();
             return self.mention(start + end.max(1));
         }
-        let mut end = 0;
-        let mut letters = rest.char_indices().peekable();
-        while let Some((at, c)) = letters.next() {
-            let next = letters.peek().map(|(_, next)| *next);
-            let joins = match c {
-                '_' | '.' | '/' | '@' | '#' | '-' | '\'' | '’' | ':' => {
-                    at == 0 || next.is_some_and(char::is_alphanumeric)
-                }
-                ',' => rest[..at].ends_with(|c: char| c.is_ascii_digit()) && next.is_some_and(|c| c.is_ascii_digit()),
-                c => c.is_alphanumeric(),
-            };
-            if !joins {
-                break;
-            }
-            end = at + c.len_utf8();
-        }
-        let piece = &rest[..end];
-        let figures = piece.chars().any(|c| c.is_ascii_digit());
-        let letters_in = piece.chars().any(char::is_alphabetic);
-        if figures && !letters_in {
-            self.push(piece, start + end, Kind::Number);
-            self.at = start + end;
-        } else if figures || piece.contains(['_', '.', '/', '@', '#', ':']) || is_camel(piece) {
-            self.mention(start + end);
+        let piece = Piece::of_ascii(rest.as_bytes()).unwrap_or_else(|| Piece::of(rest));
+        let (end, piece_text) = (start + piece.length, &rest[..piece.length]);
+        if piece.has_figures && !piece.has_letters {
+            self.push(piece_text, end, Kind::Number);
+            self.at = end;
+        } else if piece.has_figures || piece.is_name {
+            self.mention(end);
         } else {
-            self.spoken(piece, start + end);
+            self.spoken(piece_text, end);
         }
     }
 
@@ -479,6 +520,76 @@ fn ends_word(rest: &[u8]) -> bool {
     }
 }
 
+/// Letters and figures with what joins them, at the start of a text.
+struct Piece {
+    length: usize,
+    has_figures: bool,
+    has_letters: bool,
+    /// It has a sign or a capital that only names have.
+    is_name: bool,
+}
+
+impl Piece {
+    /// A piece that consists of ASCII, as does what follows it.
+    fn of_ascii(text: &[u8]) -> Option<Self> {
+        let mut piece = Self { length: 0, has_figures: false, has_letters: false, is_name: false };
+        let mut before = b' ';
+        for (at, sign) in text.iter().enumerate() {
+            let next = || text.get(at + 1).copied().unwrap_or(b' ');
+            match sign {
+                b'a'..=b'z' => piece.has_letters = true,
+                b'A'..=b'Z' => {
+                    piece.has_letters = true;
+                    piece.is_name |= before.is_ascii_lowercase();
+                }
+                b'0'..=b'9' => piece.has_figures = true,
+                b'_' | b'.' | b'/' | b'@' | b'#' | b':' | b'-' | b'\'' => {
+                    if at > 0 && !next().is_ascii() {
+                        return None;
+                    }
+                    if at > 0 && !next().is_ascii_alphanumeric() {
+                        break;
+                    }
+                    piece.is_name |= !matches!(sign, b'-' | b'\'');
+                }
+                b',' if before.is_ascii_digit() && next().is_ascii_digit() => {}
+                sign if !sign.is_ascii() => return None,
+                _ => break,
+            }
+            before = *sign;
+            piece.length = at + 1;
+        }
+        Some(piece)
+    }
+
+    /// Any piece.
+    fn of(text: &str) -> Self {
+        let mut length = 0;
+        let mut letters = text.char_indices().peekable();
+        while let Some((at, c)) = letters.next() {
+            let next = letters.peek().map(|(_, next)| *next);
+            let joins = match c {
+                '_' | '.' | '/' | '@' | '#' | '-' | '\'' | '’' | ':' => {
+                    at == 0 || next.is_some_and(char::is_alphanumeric)
+                }
+                ',' => text[..at].ends_with(|c: char| c.is_ascii_digit()) && next.is_some_and(|c| c.is_ascii_digit()),
+                c => c.is_alphanumeric(),
+            };
+            if !joins {
+                break;
+            }
+            length = at + c.len_utf8();
+        }
+        let piece = &text[..length];
+        Self {
+            length,
+            has_figures: piece.chars().any(|c| c.is_ascii_digit()),
+            has_letters: piece.chars().any(char::is_alphabetic),
+            is_name: piece.contains(['_', '.', '/', '@', '#', ':']) || is_camel(piece),
+        }
+    }
+}
+
 /// Lower case followed by upper case inside one word: a name from code.
 fn is_camel(piece: &str) -> bool {
     let mut lower = false;
@@ -532,6 +643,67 @@ mod tests {
         ] {
             assert_eq!(show(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn pieces_of_ascii_are_read_like_any_other() {
+        let signs = ["a", "B", "7", "_", ".", "/", "@", "#", ":", "-", "'", ",", " ", "(", "é", "’"];
+        let mut texts = vec![String::new()];
+        for _ in 0..4 {
+            let longer = texts.iter().flat_map(|text| signs.map(|sign| [text, sign].concat()));
+            texts = longer.collect();
+            for text in &texts {
+                let read = |piece: Piece| (piece.length, piece.has_figures, piece.has_letters, piece.is_name);
+                let is_plain = text.is_ascii();
+                let found = Piece::of_ascii(text.as_bytes()).map(read);
+                assert!(found.is_some() || !is_plain, "{text}");
+                assert!(found.is_none_or(|found| found == read(Piece::of(text))), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_message_read_in_pieces_has_the_same_tokens() {
+        let text = "Mr. Lee asked: \"is it done?\" [It is](https://x.test/1). ".repeat(40);
+        let text = [&text, "\n```\ncode\n```\n", &text].concat();
+        let lower = text.to_ascii_lowercase();
+        let mut tokens = Tokens::new(&text, &lower);
+        while tokens.read_more() {}
+        assert_eq!(tokens.so_far(), read(&text, &lower));
+        assert!(!tokens.read_more());
+    }
+
+    #[test]
+    fn lines_can_be_read_alone() {
+        let pieces = [
+            "a", "B", "1", " ", ".", ",", ":", "-", "- ", "# ", "> ", "[ ] ", "\"", "'", "`", "[", "](", ")", "/", "@",
+            "“", "”", "é", "’", "\r", "mr", "http://x", "|",
+        ];
+        let lines: Vec<String> = pieces
+            .iter()
+            .flat_map(|a| pieces.iter().flat_map(move |b| pieces.map(|c| [a, b, c].concat())))
+            .filter(|line| line != "```")
+            .collect();
+        let shown = |tokens: &[Token<'_>]| -> Vec<(String, Kind)> {
+            tokens.iter().map(|token| (token.text.to_string(), token.kind)).collect()
+        };
+        for (at, line) in lines.iter().enumerate() {
+            let (before, behind) = (&lines[at * 7 % lines.len()], &lines[at * 11 % lines.len()]);
+            let text = [before.as_str(), line, behind].join("\n");
+            let lower = text.to_ascii_lowercase();
+            let tokens = Tokens::new(&text, &lower);
+            assert!(!may_have_fence(&text));
+            let mut alone = Vec::new();
+            let mut start = 0;
+            for line in text.split('\n') {
+                // The end of a message is a mark like the end of a line.
+                alone.extend(shown(&tokens.line(start..start + line.len())));
+                start += line.len() + 1;
+            }
+            assert_eq!(alone, shown(&read(&text, &lower)), "{text:?}");
+        }
+        let fenced = "a\n  ~~~\nb";
+        assert!(may_have_fence(fenced));
     }
 
     #[test]
