@@ -1,6 +1,7 @@
 //! Runs of bytes, eight at a time: words have any length, so a loop over single bytes ends where no processor expects it.
+#![expect(clippy::inline_always, reason = "what is inlined is compiled for the vectors that the machine has")]
 
-use wide::u8x16;
+use fearless_simd::{Level, Simd, SimdBase, SimdFrom, SimdMask, dispatch, u8x64};
 
 /// A number with the same byte everywhere.
 const fn all(byte: u8) -> u64 {
@@ -99,31 +100,23 @@ fn run(bytes: &[u8], class: impl Fn(u64) -> u64) -> usize {
     count + rest.min((others.trailing_zeros() / 8) as usize)
 }
 
-/// Which of 64 bytes are lowercase letters of ASCII: the lowest bit is the first byte.
-#[inline]
-fn small_letters(bytes: &[u8; 64]) -> u64 {
-    let is_letter = |lane: u8x16| {
-        let place = lane - u8x16::splat(b'a');
-        place.min(u8x16::splat(b'z' - b'a')).simd_eq(place).to_bitmask()
-    };
-    let lanes = bytes.as_chunks::<16>().0.iter().enumerate();
-    lanes.fold(0, |mask, (at, lane)| mask | u64::from(is_letter(u8x16::new(*lane))) << (16 * at))
+/// Whether a condition holds for the place behind any run of lowercase letters.
+pub(super) fn each_word_end(text: &[u8], holds: impl FnMut(usize) -> bool) -> bool {
+    dispatch!(Level::new(), simd => each_word_end_in(simd, text, holds))
 }
 
-/// Whether a condition holds for the place behind any run of lowercase letters.
-#[inline]
-pub(super) fn each_word_end(text: &[u8], mut holds: impl FnMut(usize) -> bool) -> bool {
+#[inline(always)]
+fn each_word_end_in<S: Simd>(simd: S, text: &[u8], mut holds: impl FnMut(usize) -> bool) -> bool {
     let (mut at, mut last) = (0, 0);
     loop {
         let rest = &text[at..];
-        let letters = match rest.first_chunk() {
-            Some(block) => small_letters(block),
-            None => {
-                let mut padded = [0; 64];
-                padded[..rest.len()].copy_from_slice(rest);
-                small_letters(&padded)
-            }
-        };
+        let block = rest.first_chunk().copied().unwrap_or_else(|| {
+            let mut padded = [0; 64];
+            padded[..rest.len()].copy_from_slice(rest);
+            padded
+        });
+        // The lowest bit is the first byte.
+        let letters = (u8x64::simd_from(simd, block) - b'a').simd_le(b'z' - b'a').to_bitmask();
         let mut ends = (letters << 1 | last) & !letters;
         while ends != 0 {
             if holds(at + ends.trailing_zeros() as usize) {
