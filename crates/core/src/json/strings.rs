@@ -58,6 +58,13 @@ fn equal(bytes: &[u8; 64], byte: u8) -> u64 {
     lanes.fold(0, |mask, (at, bytes)| mask | u64::from(equal_in(lane(bytes), byte)) << (16 * at))
 }
 
+/// Whether any of 64 bytes is this one.
+#[inline]
+fn has(bytes: &[u8; 64], byte: u8) -> bool {
+    let lanes = bytes.as_chunks::<16>().0.iter().map(|bytes| lane(bytes).simd_eq(u8x16::splat(byte)));
+    lanes.fold(u8x16::ZERO, |any, lane| any | lane).to_bitmask() != 0
+}
+
 /// Whether the smallest of the bytes in each place is a control character, as bits.
 #[inline]
 fn controls_in(lane: u8x16) -> u32 {
@@ -106,23 +113,42 @@ fn escaped(backslashes: u64, is_open: &mut bool) -> u64 {
 #[inline]
 pub(super) fn end(text: &[u8], begin: usize, is_strict: bool) -> Option<End> {
     // Keys and names are short.
-    if let Some(first) = text.get(begin..)?.first_chunk::<16>() {
-        let first = lane(first);
-        let quotes = equal_in(first, b'"');
-        let before = quotes.wrapping_sub(1) & !quotes;
-        if quotes != 0 && (equal_in(first, b'\\') | controls_in(first)) & before == 0 {
-            return Some(End { at: begin + quotes.trailing_zeros() as usize, has_escapes: false });
-        }
+    if let Some(at) = end_of_short(text, begin) {
+        return Some(End { at, has_escapes: false });
     }
     if is_strict { end_of_long::<true>(text, begin) } else { end_of_long::<false>(text, begin) }
 }
 
+/// The end of a string of less than 32 bytes without escapes; `None` for any other, and at the end of a text.
+#[inline]
+pub(super) fn end_of_short(text: &[u8], begin: usize) -> Option<usize> {
+    for at in [begin, begin + 16] {
+        let lane = lane(text.get(at..)?.first_chunk()?);
+        let quotes = equal_in(lane, b'"');
+        let before = quotes.wrapping_sub(1) & !quotes;
+        // Without a quote, all of them are before it.
+        let others = equal_in(lane, b'\\') | controls_in(lane);
+        if others & before != 0 {
+            return None;
+        }
+        if quotes != 0 {
+            return Some(at + quotes.trailing_zeros() as usize);
+        }
+    }
+    None
+}
+
 fn end_of_long<const IS_STRICT: bool>(text: &[u8], begin: usize) -> Option<End> {
     let (mut at, mut is_open, mut has_escapes, mut low_half) = (begin, false, false, usize::MAX);
+    // Behind the text, quotes end the search.
+    let mut padded = [b'"'; 64];
     loop {
-        let mut padded = [b'"'; 64];
-        // Behind the text, quotes end the search.
         let bytes = filled(text.get(at..)?, &mut padded);
+        if !IS_STRICT && !is_open && bytes[63] != b'\\' && !has(bytes, b'"') {
+            has_escapes = has_escapes || has(bytes, b'\\');
+            at += 64;
+            continue;
+        }
         let block = Block::of(bytes);
         let escapes = escaped(block.backslashes, &mut is_open);
         let ends = block.quotes & !escapes;
@@ -172,65 +198,83 @@ fn unicode(text: &[u8], place: usize) -> Option<(char, usize)> {
     char::decode_utf16([first, hex(place + 7)?]).next()?.ok().map(|char| (char, 10))
 }
 
+/// Whether a string has escapes. `raw` is what is between the quotes.
+pub(super) fn has_escapes(raw: &str) -> bool {
+    fold_escapes(raw.as_bytes(), (), |(), _, _| None).is_none()
+}
+
 /// Whether the escapes of a string, which are valid, are those that canonical text has and spelled as there.
 pub(super) fn is_canonical(raw: &str) -> bool {
     // Control characters other than these are rare.
-    each_escape(raw.as_bytes(), |_, byte| matches!(byte, b'"' | b'\\' | b'n' | b'r' | b't'))
+    let is_usual = |byte| matches!(byte, b'"' | b'\\' | b'n' | b'r' | b't');
+    fold_escapes(raw.as_bytes(), (), |(), _, byte| is_usual(byte).then_some(())).is_some()
 }
 
-/// Calls `take` with the place and the byte behind the backslash of each escape until it returns false. Returns whether it never did.
+/// Calls `take` with the place and the byte behind the backslash of each escape, and with what it returned for the one before.
+/// Ends where it returns `None`.
 #[inline]
-fn each_escape(text: &[u8], mut take: impl FnMut(usize, u8) -> bool) -> bool {
-    let (mut at, mut is_open) = (0, false);
+fn fold_escapes<T>(text: &[u8], first: T, mut take: impl FnMut(T, usize, u8) -> Option<T>) -> Option<T> {
+    let (mut at, mut is_open, mut folded) = (0, false, first);
+    let mut padded = [0; 64];
     while at < text.len() {
-        let mut padded = [0; 64];
         let bytes = filled(&text[at..], &mut padded);
         let mut escapes = escaped(equal(bytes, b'\\'), &mut is_open);
         while escapes != 0 {
             let offset = escapes.trailing_zeros() as usize;
             escapes &= escapes - 1;
-            if !take(at + offset, bytes[offset % 64]) {
-                return false;
-            }
+            folded = take(folded, at + offset, bytes[offset % 64])?;
         }
         at += 64;
     }
-    true
+    Some(folded)
 }
 
 /// Appends a string without its escapes, which are valid. `raw` is what is between the quotes.
 pub(super) fn unescape(raw: &str, out: &mut Vec<u8>) {
     let text = raw.as_bytes();
-    out.reserve(text.len() + SHORT);
-    let mut copied = 0;
-    each_escape(text, |place, byte| {
-        // The second half of a pair was read with the first.
-        if place < copied {
-            return true;
-        }
-        copy(text, copied, place - 1, out);
-        copied = place + 1;
-        if byte != b'u' {
-            out.push(ESCAPES[usize::from(byte)]);
-        } else if let Some((char, length)) = unicode(text, place) {
-            out.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes());
-            copied += length;
-        }
-        true
-    });
-    copy(text, copied, text.len(), out);
+    let begin = out.len();
+    // No escape is shorter than what it stands for.
+    out.resize(begin + text.len() + SHORT, 0);
+    let length = unescape_into(text, &mut out[begin..]);
+    out.truncate(begin + length);
 }
 
-/// Appends the bytes of a range.
-#[inline]
-fn copy(text: &[u8], from: usize, to: usize, out: &mut Vec<u8>) {
-    let length = to - from;
-    match text[from..].first_chunk::<SHORT>() {
-        // Most ranges are shorter: copying some bytes too many is cheaper than a copy of any length.
-        Some(chunk) if length <= SHORT => {
-            out.extend_from_slice(chunk);
-            out.truncate(out.len() - (SHORT - length));
+/// Writes a text without its escapes, and returns its length.
+fn unescape_into(text: &[u8], out: &mut [u8]) -> usize {
+    let (copied, end) = fold_escapes(text, (0, 0), |(copied, end), place, byte| {
+        // The second half of a pair was read with the first.
+        if place < copied {
+            return Some((copied, end));
         }
-        _ => out.extend_from_slice(&text[from..to]),
+        let end = copy(text, copied, place - 1, out, end);
+        if byte == b'u' {
+            return Some(match unicode(text, place) {
+                Some((char, length)) => (place + 1 + length, end + char.encode_utf8(&mut out[end..]).len()),
+                None => (place + 1, end),
+            });
+        }
+        out[end] = ESCAPES[usize::from(byte)];
+        Some((place + 1, end + 1))
+    })
+    .unwrap_or_default();
+    copy(text, copied, text.len(), out, end)
+}
+
+/// Copies the bytes of a range to `end`, and returns the new end. What follows the range may be copied too: it is overwritten
+/// later.
+#[inline]
+fn copy(text: &[u8], from: usize, to: usize, out: &mut [u8], end: usize) -> usize {
+    let (rest, place, length) = (&text[from..], &mut out[end..], to - from);
+    match (rest.first_chunk::<SHORT>(), place.first_chunk_mut::<SHORT>()) {
+        // Most are shorter: copying some bytes too many is cheaper than a copy of any length.
+        (Some(chunk), Some(place)) if length <= SHORT => *place = *chunk,
+        _ => copy_long(&rest[..length], place),
     }
+    end + length
+}
+
+/// Not a part of its caller, where both copies would become one of any length.
+#[inline(never)]
+fn copy_long(bytes: &[u8], place: &mut [u8]) {
+    place[..bytes.len()].copy_from_slice(bytes);
 }
