@@ -27,6 +27,12 @@ pub(crate) fn unescape(raw: &str) -> String {
     String::from_utf8(bytes).unwrap_or_else(|_| raw.to_owned())
 }
 
+/// What is between the quotes of a JSON string that was read before, and whether it has escapes. `None` for anything else.
+pub(crate) fn string_part(text: &str) -> Option<(&str, bool)> {
+    let raw = text.strip_prefix('"')?.strip_suffix('"')?;
+    Some((raw, strings::has_escapes(raw)))
+}
+
 /// The closing quote of the string whose first byte after the opening quote is at `begin`. Does not check the string.
 pub fn string_end(text: &[u8], begin: usize) -> Option<usize> {
     strings::end(text, begin, false).map(|end| end.at)

@@ -46,7 +46,7 @@ impl<'a> Shape<'a> {
 
     /// The text at a key.
     pub(super) fn text(&self, key: &str) -> Option<Cow<'a, str>> {
-        json::read_checked::<Text<'a>>(self.get(key)?.get()).ok().map(Text::into_cow)
+        Text::part(self.get(key)?).map(Text::into_cow)
     }
 
     /// The value at a path such as `request.messages`.
