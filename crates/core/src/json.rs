@@ -15,7 +15,7 @@ pub(crate) use reader::{RAW_KEY, TEXT_KEY};
 use serde_json::{Number, Value};
 pub(crate) use strict::try_checked_seed;
 pub use strict::{JsonError, check, parse};
-pub(crate) use strict::{Scalar, push_canonical, read, read_checked, read_value, scalars, try_checked};
+pub(crate) use strict::{Scalar, push_canonical, read, read_checked, read_value, scalars, try_checked, try_read};
 
 /// Deepest nesting of lists and objects that a trace or a matched value may have.
 pub const MAX_DEPTH: usize = 128;

@@ -17,9 +17,10 @@ pub(super) enum Shape<'a> {
 impl<'a> Shape<'a> {
     /// Looks at a JSON text; `None` when it is none.
     pub(super) fn of(text: &'a str) -> Option<Self> {
+        // A text that is ambiguous is JSON too.
         match text.trim_start().as_bytes().first()? {
-            b'{' => serde_json::from_str(text).ok().map(Self::Object),
-            b'[' => serde_json::from_str(text).ok().map(Self::List),
+            b'{' => json::try_read(text).or_else(|| serde_json::from_str(text).ok()).map(Self::Object),
+            b'[' => json::try_read(text).or_else(|| serde_json::from_str(text).ok()).map(Self::List),
             _ => serde_json::from_str::<serde::de::IgnoredAny>(text).ok().map(|_| Self::Other),
         }
     }

@@ -269,3 +269,29 @@ fn refuse_calls(text: &str) -> Result<(), ImportError> {
     Err(ImportError::new("it could hold calls, and its shape is not known")
         .hint("messages are a list, or under `messages`, `choices`, `generations` or `output`"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repeated_elements_are_kept_to_be_read_again_only_if_they_have_a_message() {
+        let user = r#"{"role": "user", "content": "x"}"#;
+        let silent = [
+            r#"{"role": "system", "content": "s"}"#,
+            r#"{"role": "tool", "content": {"type": "function", "function": {"name": "f"}}}"#,
+        ];
+        let list = format!("[{}, {user}, {}]", silent[0], silent[1]);
+        let documents = [Attribute::Json(list.as_str().into()), Attribute::Json(list.as_str().into())];
+        let mut seen = Seen::default();
+        let [first, second] = documents.each_ref().map(|document| messages(document, Role::User, &mut seen).unwrap());
+        let read = |found: &Found<'_>| match found {
+            Found::Read(message) => vec![message.clone()],
+            Found::Repeated(item) => item.read(Role::User).unwrap(),
+        };
+        let all = |found: &[Found<'_>]| found.iter().flat_map(read).flatten().collect::<Vec<_>>();
+        assert_eq!((first.len(), second.len()), (3, 1));
+        assert_eq!(all(&first), all(&second));
+        assert_eq!(all(&second).len(), 1);
+    }
+}

@@ -9,8 +9,10 @@ use super::attributes::{Attribute, Attributes};
 use super::messages::{calls_in_text, role};
 use crate::trace::{LazyText, Role};
 
-/// Words between fields that add nothing to them.
-const FILLERS: [&str; 4] = ["message", "tool_call", "function", "message_content"];
+/// Whether a word between fields adds nothing to them.
+fn is_filler(word: &str) -> bool {
+    matches!(word, "message" | "tool_call" | "function" | "message_content")
+}
 
 #[derive(Default)]
 struct Flat<'s> {
@@ -60,7 +62,7 @@ pub(super) fn messages<'s>(
     let mut flat: BTreeMap<u32, Flat<'s>> = BTreeMap::new();
     for (rest, found) in attributes.below(prefix) {
         let Some(found) = found.map_err(|error| error.at(format_args!("{prefix}{rest}")))? else { continue };
-        let mut words = rest.split('.').filter(|word| !FILLERS.contains(word));
+        let mut words = rest.split('.').filter(|word| !is_filler(word));
         let Some(place) = words.next().and_then(|word| word.parse().ok()) else { continue };
         let message = flat.entry(place).or_default();
         // No field has four words, so more of them make no difference.

@@ -27,8 +27,8 @@ pub(in super::super) fn id(text: &str) -> Option<Cow<'_, str>> {
     if let Some(hex) = is_base64.then(|| base64_to_hex(text)).flatten() {
         return Some(hex.into());
     }
-    let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if is_hex && text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+    let has_capitals = text.bytes().any(|byte| byte.is_ascii_uppercase());
+    if has_capitals && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Some(text.to_ascii_lowercase().into());
     }
     Some(text.into())

@@ -62,8 +62,8 @@ impl<'s> List<'s> {
         let (head, end) = self.written.split_at_checked(self.written.len() - tail.bytes)?;
         let more = written.strip_prefix(head)?.strip_prefix(',')?;
         let tail = if more.ends_with(end) { tail } else { Tail::BRACKET };
-        let items: Vec<&'s RawValue> =
-            json::read(found.part_of_list(head.len() + 1..written.len() - tail.bytes)?).ok()?;
+        let range = head.len() + 1..written.len() - tail.bytes;
+        let items: Vec<&'s RawValue> = json::try_read(found.part_of_list(range)?)?;
         // A comma has an element behind it.
         if items.is_empty() {
             return None;
@@ -84,7 +84,7 @@ impl<'s> List<'s> {
         // A tail that is a list by itself begins at an item of this one: from inside of a string it would have a quote too few, and
         // from inside of an item a bracket too many.
         let list = format!("[{}", json::unescape(&self.written[comma + 1..]));
-        let items = json::read::<Vec<&RawValue>>(&list).ok()?.len();
+        let items = json::try_read::<Vec<&RawValue>>(&list)?.len();
         Some(Tail { items, bytes })
     }
 }
@@ -154,6 +154,17 @@ mod tests {
         ] {
             let [after, alone] = after_and_alone(&[known, after]);
             assert_eq!(after.unwrap_err(), alone.unwrap_err());
+        }
+    }
+
+    #[test]
+    fn a_list_that_continues_two_others_has_the_same_elements_behind_both() {
+        let found = attribute(r#"["a\n", 1, 2, 3]"#);
+        for known in [r#"["a\n"]"#, r#"["a\n", 1]"#] {
+            let first = attribute(known);
+            let mut lists = Lists::default();
+            elements(&mut lists, &first).unwrap();
+            assert_eq!(elements(&mut lists, &found).unwrap(), [r#""a\n""#, "1", "2", "3"], "{known}");
         }
     }
 

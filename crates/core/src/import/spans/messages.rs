@@ -329,3 +329,51 @@ impl SpanPart<'_> {
         Ok(Call { id: self.id.or(self.tool_use_id).map(Text::into_owned), name, args, ..Call::default() })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_that_is_read_with_one_look_is_the_same_as_with_several() {
+        for text in [
+            r#"{"role": "user", "content": "a \"b\""}"#,
+            r#"{"role": "assistant", "content": "", "tool_calls": [{"id": "1", "name": "f", "args": {}}]}"#,
+            r#"{"role": "assistant", "content": [{"type": "text", "text": "t"}], "type": "message", "finish_reason": "stop"}"#,
+            r#"{"role": "assistant", "parts": [{"type": "tool_call", "id": "1", "name": "f", "arguments": {}}]}"#,
+            r#"{"role": "tool", "tool_call_id": "1", "content": {"type": "function", "function": {}}}"#,
+            r#"{"role": "tool", "content": {"type": "function", "function": {"name": "f"}}}"#,
+            r#"{"role": "tool", "content": {"type": "function"}}"#,
+            r#"{"role": "user", "content": {"type": "function", "function": {}}}"#,
+            r#"{"role": "system", "content": "s"}"#,
+            r#"{"role": "f", "content": "12", "additional_kwargs": {}}"#,
+            r#"{"role": "nobody", "content": "x"}"#,
+            r#"{"role": "user", "content": 7}"#,
+            r#"{"role": "user", "function_call": {"name": "f"}}"#,
+        ] {
+            let read = plain(text, Role::User).unwrap();
+            assert_eq!(read, checked(text, Some(Role::User)), "{text}");
+        }
+    }
+
+    #[test]
+    fn one_look_is_not_enough_where_another_key_may_hold_the_message() {
+        for text in [
+            r#"{"content": "x"}"#,
+            r#"{"role": 1, "content": "x"}"#,
+            r#"{"role": "user", "content": {"parts": [{"text": "x"}]}}"#,
+            r#"{"role": "user", "message": {"role": "user", "content": "x"}}"#,
+            r#"{"role": "user", "object": "chat.completion", "choices": []}"#,
+            r#"{"role": "user", "type": "ChatGeneration", "generations": []}"#,
+            r#"{"role": "user", "type": "LLMResult", "generations": []}"#,
+            r#"{"role": "user", "type": "ai", "data": {"content": "x"}}"#,
+            r#"{"role": "user", "type": "constructor", "kwargs": {"content": "x"}}"#,
+            r#"{"role": "user", "toolCallId": "1", "toolName": "f"}"#,
+            r#"{"role": "user", "content": "x", "tool_calls": {}}"#,
+            "[]",
+            "7",
+        ] {
+            assert!(plain(text, Role::User).is_none(), "{text}");
+        }
+    }
+}
