@@ -101,13 +101,21 @@ fn piece_of<'a>(row: Row<'a>, text: &'a str) -> Result<Piece<'a>, ImportError> {
 
 /// The attributes of a span in the metadata of its observation, as JSON.
 fn attributes(metadata: &RawValue) -> Option<String> {
-    let object = |raw: &RawValue| match raw.get().as_bytes().first() {
-        Some(b'{') => Some(raw.get().to_owned()),
-        Some(b'"') => serde_json::from_str::<String>(raw.get()).ok().filter(|text| text.trim_start().starts_with('{')),
+    // Most metadata has none. A letter of the key may be spelled by its number.
+    if !(metadata.get().contains("attributes") || metadata.get().contains("\\u00")) {
+        return None;
+    }
+    let is_object = |text: &str| text.trim_start().starts_with('{');
+    let metadata = Text::part(metadata).map_or_else(|| metadata.get().into(), Text::into_cow);
+    if !is_object(&metadata) || !metadata.contains("\"attributes\"") {
+        return None;
+    }
+    let attributes = Shape::of(&metadata)?.get("attributes")?.get();
+    match attributes.as_bytes().first() {
+        Some(b'{') => Some(attributes.to_owned()),
+        Some(b'"') => serde_json::from_str::<String>(attributes).ok().filter(|text| is_object(text)),
         _ => None,
-    };
-    let metadata = object(metadata).filter(|text| text.contains("\"attributes\""))?;
-    object(Shape::of(&metadata)?.get("attributes")?)
+    }
 }
 
 /// The span of a piece.

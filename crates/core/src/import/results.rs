@@ -61,8 +61,8 @@ pub(super) fn of_value(value: Value, is_error: Option<bool>) -> ToolResult {
 
 /// An answer that is a value of the record.
 pub(super) fn of_raw(raw: &RawValue, is_error: Option<bool>) -> Result<ToolResult, ImportError> {
-    if raw.get().starts_with('"') {
-        return Ok(of_text(wire::part::<Text<'_>>(raw)?.lazy(), is_error));
+    if let Some(text) = Text::part(raw) {
+        return Ok(of_text(text.lazy(), is_error));
     }
     match text_blocks(raw) {
         Some(blocks) => Ok(finish(with_texts(blocks), is_error)),

@@ -21,9 +21,10 @@ pub(super) enum Shape<'a> {
 impl<'a> Shape<'a> {
     /// Looks at a JSON text; `None` when it is none.
     pub(super) fn of(text: &'a str) -> Option<Self> {
+        // A text that is ambiguous is JSON too.
         match text.trim_start().as_bytes().first()? {
-            b'{' => serde_json::from_str(text).ok().map(Self::Object),
-            b'[' => serde_json::from_str(text).ok().map(Self::List),
+            b'{' => json::try_read(text).or_else(|| serde_json::from_str(text).ok()).map(Self::Object),
+            b'[' => json::try_read(text).or_else(|| serde_json::from_str(text).ok()).map(Self::List),
             _ => serde_json::from_str::<serde::de::IgnoredAny>(text).ok().map(|_| Self::Other),
         }
     }
@@ -50,7 +51,7 @@ impl<'a> Shape<'a> {
 
     /// The text at a key.
     pub(super) fn text(&self, key: &str) -> Option<Cow<'a, str>> {
-        json::read_checked::<Text<'a>>(self.get(key)?.get()).ok().map(Text::into_cow)
+        Text::part(self.get(key)?).map(Text::into_cow)
     }
 
     /// The value at a path such as `request.messages`.

@@ -37,7 +37,7 @@ pub(super) use ids_times::{Moment, Status, duration, id, own_id};
 
 use super::{ImportError, Imported, Options};
 use crate::json;
-use crate::trace::{Conversation, LazyText, Trace};
+use crate::trace::{Conversation, Trace};
 use calls::Calls;
 use kinds::Kind;
 use merge_calls::MergedCalls;
@@ -134,7 +134,7 @@ pub(super) fn trace(key: &str, spans: Vec<Span<'_>>, options: &Options) -> Resul
     let final_response = replies.main.closing.clone();
     let tokens = replies.spent.tokens().unwrap_or_default();
     let MergedCalls { calls, results, turns, is_cut } = MergedCalls::of(calls, replies, options)?;
-    let final_response = final_response.filter(|_| !is_cut).map(LazyText::from);
+    let final_response = final_response.filter(|_| !is_cut);
     // Without a recorded tool or message, it is unknown whether a tool was called.
     let is_known = !calls.is_empty() || turns.is_some();
     let trace = Trace {

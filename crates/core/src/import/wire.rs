@@ -28,6 +28,12 @@ pub(super) enum Text<'a> {
 }
 
 impl<'a> Text<'a> {
+    /// The text of a part of a record; `None` for a part that is not a text.
+    pub(super) fn part(raw: &'a RawValue) -> Option<Self> {
+        let (text, has_escapes) = json::string_part(raw.get())?;
+        Some(if has_escapes { Self::Escaped(text, OnceCell::new()) } else { text.into() })
+    }
+
     /// The text of a JSON string with escapes, as a visitor of [`json::TEXT_KEY`] is given it.
     pub(super) fn escaped<D: Deserializer<'a>>(raw: D) -> Result<Self, D::Error> {
         <&str>::deserialize(raw).map(|raw| Self::Escaped(raw, OnceCell::new()))

@@ -64,6 +64,8 @@ pub(super) struct Reader<'de> {
 struct OpenKey<'de> {
     /// Its first bytes, where duplicates are an error.
     start: u64,
+    /// The bits of this key and of those before it in its object, as [`bit_of`] has them.
+    bits: u64,
     text: Cow<'de, str>,
 }
 
@@ -302,27 +304,36 @@ impl<'de> Reader<'de> {
         if self.byte() != Some(b'"') {
             return Err(Error::syntax(self.at));
         }
-        let key = match self.string()? {
-            Text::Borrowed(key) => Cow::Borrowed(key),
-            Text::Copied => Cow::Owned(self.scratch.clone()),
+        let begin = self.at + 1;
+        let key = if let Some(end) = strings::end_of_short(self.text.as_bytes(), begin) {
+            self.at = end + 1;
+            Cow::Borrowed(&self.text[begin..end])
+        } else {
+            match self.string()? {
+                Text::Borrowed(key) => Cow::Borrowed(key),
+                Text::Copied => Cow::Owned(self.scratch.clone()),
+            }
         };
         let end = self.at - 1;
         if key.starts_with('$') && [NUMBER_KEY, RAW_KEY].contains(&&*key) {
             return Err(Error::data(format!("the key {key:?} is reserved"), end));
         }
-        let mut start = 0;
+        let (mut start, mut bits) = (0, 0);
         if self.mode == Mode::Strict {
-            // Most keys differ in their first bytes.
+            // Most keys differ in their first bytes, and few share a bit.
             start = start_of(&key);
-            let keys = &self.keys[from..];
-            if keys.len() < FEW_KEYS && keys.iter().any(|other| other.start == start && other.text == key) {
+            let (keys, bit) = (&self.keys[from..], bit_of(start, key.len()));
+            let before = keys.last().map_or(0, |last| last.bits);
+            bits = before | bit;
+            let is_like = |other: &OpenKey<'_>| other.start == start && other.text == key;
+            if before & bit != 0 && keys.len() < FEW_KEYS && keys.iter().any(is_like) {
                 return Err(duplicate(&key, end));
             }
         }
         if self.keys.capacity() == 0 {
             self.keys.reserve(FEW_KEYS);
         }
-        self.keys.push(OpenKey { start, text: key });
+        self.keys.push(OpenKey { start, bits, text: key });
         self.take(b':')
     }
 
@@ -551,10 +562,20 @@ fn presented<'de, V: Visitor<'de>>(key: &'static str, text: &'de str, visitor: V
 /// The first eight bytes of a key, or all bytes of a shorter one. Different keys may have the same.
 fn start_of(key: &str) -> u64 {
     let bytes = key.as_bytes();
-    bytes.first_chunk().map_or_else(
-        || bytes.iter().fold(0, |start, byte| (start << 8) | u64::from(*byte)),
-        |first| u64::from_le_bytes(*first),
-    )
+    if let Some(first) = bytes.first_chunk() {
+        return u64::from_le_bytes(*first);
+    }
+    match (bytes.first_chunk(), bytes.last_chunk()) {
+        (Some(first), Some(last)) => {
+            u64::from(u32::from_le_bytes(*first)) | (u64::from(u32::from_le_bytes(*last)) << 32)
+        }
+        _ => bytes.iter().fold(0, |start, byte| (start << 8) | u64::from(*byte)),
+    }
+}
+
+/// One of 64 bits for a key of these first bytes and this length. Different keys may have the same.
+fn bit_of(start: u64, length: usize) -> u64 {
+    1 << ((start ^ length as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58)
 }
 
 #[cold]

@@ -74,6 +74,11 @@ pub(crate) fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, JsonEr
         .map_err(|error| if error.is_syntax { error } else { check(text).err().unwrap_or(error) })
 }
 
+/// The same where something else is tried next, so that an error needs no description.
+pub(crate) fn try_read<'de, T: Deserialize<'de>>(text: &'de str) -> Option<T> {
+    Reader::new(text, Mode::Strict).whole(PhantomData).ok()
+}
+
 /// Reads a text, or a part of one, that was read strictly before.
 pub(crate) fn read_checked<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, JsonError> {
     Reader::new(text, Mode::Checked).whole(PhantomData).or_else(|_| read(text))

@@ -61,10 +61,8 @@ fn escaped(backslashes: u64, is_open: &mut bool) -> u64 {
 #[inline]
 pub(super) fn end(text: &[u8], begin: usize, is_strict: bool) -> Option<End> {
     // Keys and names are short.
-    if let Some(first) = text.get(begin..)?.first_chunk()
-        && let Some(length) = dispatch!(Level::baseline(), simd => length_of_short(simd, *first))
-    {
-        return Some(End { at: begin + length, has_escapes: false, is_canonical: true });
+    if let Some(at) = end_of_short(text, begin) {
+        return Some(End { at, has_escapes: false, is_canonical: true });
     }
     if is_strict {
         dispatch!(Level::new(), simd => end_of_long::<_, true>(simd, text, begin))
@@ -73,25 +71,44 @@ pub(super) fn end(text: &[u8], begin: usize, is_strict: bool) -> Option<End> {
     }
 }
 
-/// How long a string is that ends within its first bytes, and has neither escapes nor control characters.
+/// The end of a string of less than 32 bytes without escapes; `None` for any other, and at the end of a text.
+#[inline]
+pub(super) fn end_of_short(text: &[u8], begin: usize) -> Option<usize> {
+    dispatch!(Level::baseline(), simd => end_of_short_in(simd, text, begin))
+}
+
 #[inline(always)]
-fn length_of_short<S: Simd>(simd: S, first: [u8; 16]) -> Option<usize> {
-    let first = u8x16::simd_from(simd, first);
-    let quotes = first.simd_eq(b'"').to_bitmask();
-    let before = quotes.wrapping_sub(1) & !quotes;
-    let others = (first.simd_eq(b'\\') | first.simd_lt(b' ')).to_bitmask();
-    (quotes != 0 && others & before == 0).then_some(quotes.trailing_zeros() as usize)
+fn end_of_short_in<S: Simd>(simd: S, text: &[u8], begin: usize) -> Option<usize> {
+    for at in [begin, begin + 16] {
+        let lane = u8x16::simd_from(simd, *text.get(at..)?.first_chunk()?);
+        let quotes = lane.simd_eq(b'"').to_bitmask();
+        let before = quotes.wrapping_sub(1) & !quotes;
+        // Without a quote, all of them are before it.
+        let others = (lane.simd_eq(b'\\') | lane.simd_lt(b' ')).to_bitmask();
+        if others & before != 0 {
+            return None;
+        }
+        if quotes != 0 {
+            return Some(at + quotes.trailing_zeros() as usize);
+        }
+    }
+    None
 }
 
 #[inline(always)]
 fn end_of_long<S: Simd, const IS_STRICT: bool>(simd: S, text: &[u8], begin: usize) -> Option<End> {
     let (mut at, mut is_open, mut has_escapes, mut low_half) = (begin, false, false, usize::MAX);
     let mut is_canonical = true;
+    // Behind the text, quotes end the search.
+    let mut padded = [b'"'; 64];
     loop {
-        let mut padded = [b'"'; 64];
-        // Behind the text, quotes end the search.
         let block = u8x64::simd_from(simd, *filled(text.get(at..)?, &mut padded));
         let (quotes, backslashes) = (block.simd_eq(b'"').to_bitmask(), block.simd_eq(b'\\').to_bitmask());
+        if !IS_STRICT && quotes == 0 && !is_open && backslashes >> 63 == 0 {
+            has_escapes |= backslashes != 0;
+            at += 64;
+            continue;
+        }
         let escapes = escaped(backslashes, &mut is_open);
         let ends = quotes & !escapes;
         let inside = ends.wrapping_sub(1) & !ends;
@@ -142,48 +159,64 @@ fn unicode(text: &[u8], place: usize) -> Option<(char, usize)> {
     char::decode_utf16([first, hex(place + 7)?]).next()?.ok().map(|char| (char, 10))
 }
 
-/// Appends a string without its escapes, which are valid. `raw` is what is between the quotes.
-pub(super) fn unescape(raw: &str, out: &mut Vec<u8>) {
-    dispatch!(Level::new(), simd => unescape_in(simd, raw.as_bytes(), out));
+/// Whether a string has escapes. `raw` is what is between the quotes.
+pub(super) fn has_escapes(raw: &str) -> bool {
+    raw.contains('\\')
 }
 
+/// Appends a string without its escapes, which are valid. `raw` is what is between the quotes.
+pub(super) fn unescape(raw: &str, out: &mut Vec<u8>) {
+    let text = raw.as_bytes();
+    let begin = out.len();
+    // No escape is shorter than what it stands for.
+    out.resize(begin + text.len() + SHORT, 0);
+    let length = dispatch!(Level::new(), simd => unescape_into(simd, text, &mut out[begin..]));
+    out.truncate(begin + length);
+}
+
+/// Writes a text without its escapes, and returns its length.
 #[inline(always)]
-fn unescape_in<S: Simd>(simd: S, text: &[u8], out: &mut Vec<u8>) {
-    out.reserve(text.len() + SHORT);
-    let (mut at, mut is_open, mut copied) = (0, false, 0);
+fn unescape_into<S: Simd>(simd: S, text: &[u8], out: &mut [u8]) -> usize {
+    let (mut at, mut is_open, mut copied, mut end) = (0, false, 0, 0);
+    let mut padded = [0; 64];
     while at < text.len() {
-        let mut padded = [0; 64];
         let block = u8x64::simd_from(simd, *filled(&text[at..], &mut padded));
         let mut escapes = escaped(block.simd_eq(b'\\').to_bitmask(), &mut is_open);
         while escapes != 0 {
             let place = at + escapes.trailing_zeros() as usize;
             escapes &= escapes - 1;
-            // The second half of a pair was read with the first. Nothing follows the last backslash of a text that was cut.
+            // The second half of a pair was read with the first.
             let Some(byte) = text.get(place).filter(|_| place >= copied) else { continue };
-            copy(text, copied, place - 1, out);
+            end = copy(text, copied, place - 1, out, end);
             copied = place + 1;
             if *byte != b'u' {
-                out.push(ESCAPES[usize::from(*byte)]);
+                out[end] = ESCAPES[usize::from(*byte)];
+                end += 1;
             } else if let Some((char, length)) = unicode(text, place) {
-                out.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes());
+                end += char.encode_utf8(&mut out[end..]).len();
                 copied += length;
             }
         }
         at += 64;
     }
-    copy(text, copied, text.len(), out);
+    copy(text, copied, text.len(), out, end)
 }
 
-/// Appends the bytes of a range.
-#[inline]
-fn copy(text: &[u8], from: usize, to: usize, out: &mut Vec<u8>) {
-    let length = to - from;
-    match text[from..].first_chunk::<SHORT>() {
-        // Most ranges are shorter: copying some bytes too many is cheaper than a copy of any length.
-        Some(chunk) if length <= SHORT => {
-            out.extend_from_slice(chunk);
-            out.truncate(out.len() - (SHORT - length));
-        }
-        _ => out.extend_from_slice(&text[from..to]),
+/// Copies the bytes of a range to `end`, and returns the new end. What follows the range may be copied too: it is overwritten
+/// later.
+#[inline(always)]
+fn copy(text: &[u8], from: usize, to: usize, out: &mut [u8], end: usize) -> usize {
+    let (rest, place, length) = (&text[from..], &mut out[end..], to - from);
+    match (rest.first_chunk::<SHORT>(), place.first_chunk_mut::<SHORT>()) {
+        // Most are shorter: copying some bytes too many is cheaper than a copy of any length.
+        (Some(chunk), Some(place)) if length <= SHORT => *place = *chunk,
+        _ => copy_long(&rest[..length], place),
     }
+    end + length
+}
+
+/// Not a part of its caller, where both copies would become one of any length.
+#[inline(never)]
+fn copy_long(bytes: &[u8], place: &mut [u8]) {
+    place[..bytes.len()].copy_from_slice(bytes);
 }

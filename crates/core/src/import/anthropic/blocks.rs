@@ -108,8 +108,8 @@ impl<'a> Block<'a> {
     fn result(&self) -> Result<ToolResult, ImportError> {
         let is_error = Some(self.is_error.unwrap_or(false));
         let Some(raw) = self.content else { return Ok(results::of_value(Value::Null, is_error)) };
-        if raw.get().starts_with('"') {
-            return Ok(results::of_text(wire::part::<Text<'_>>(raw)?.lazy(), is_error));
+        if let Some(text) = Text::part(raw) {
+            return Ok(results::of_text(text.lazy(), is_error));
         }
         if let Some(result) = results::of_text_blocks(raw, is_error) {
             return Ok(result);

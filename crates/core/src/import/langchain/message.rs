@@ -158,8 +158,8 @@ impl<'a> LcMessage<'a> {
 
 /// What a tool answered.
 fn answered(raw: &RawValue, is_error: Option<bool>) -> Result<ToolResult, ImportError> {
-    if raw.get().starts_with('"') {
-        return Ok(results::of_text(wire::part::<Text<'_>>(raw)?.lazy(), is_error));
+    if let Some(text) = Text::part(raw) {
+        return Ok(results::of_text(text.lazy(), is_error));
     }
     if let Some(result) = results::of_text_blocks(raw, is_error) {
         return Ok(result);

@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -14,6 +16,7 @@ use serde_json::{Map, Value};
 use super::super::ImportError;
 use super::super::wire::{self, Text, Whole};
 use crate::json;
+use crate::trace::{LazyText, share};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Encoding {
@@ -50,17 +53,17 @@ struct Entry<'a> {
 
 #[derive(Debug, Clone)]
 pub(super) enum Attribute<'a> {
-    /// A text, and its end as [`Attribute::rest_of_list`] made it.
-    Text(Text<'a>, OnceCell<Rest>),
+    /// A text, and a part of it as [`Attribute::part_of_list`] made it.
+    Text(Text<'a>, OnceCell<PartOfList>),
     /// Anything else, as its JSON, which was checked.
     Json(Cow<'a, str>),
 }
 
-/// The end of a list, and how long it is as written.
+/// Some elements of a list, and where they are written.
 #[derive(Debug, Clone)]
-pub(super) struct Rest {
-    written: usize,
-    list: String,
+pub(super) struct PartOfList {
+    range: Range<usize>,
+    list: Arc<String>,
 }
 
 /// A key and its value in OTLP.
@@ -251,21 +254,21 @@ impl<'a> Attributes<'a> {
 
     fn decode(&self, raw: &'a RawValue) -> Result<Option<Attribute<'a>>, ImportError> {
         if self.encoding == Encoding::Plain {
-            return plain(raw);
+            return Ok(plain(raw));
         }
         match wire::part::<Any<'a>>(raw)? {
-            Any { text: Some(text), .. } => plain(text),
+            Any { text: Some(text), .. } => Ok(plain(text)),
             any if any.is_nested() => Ok(Some(Attribute::Json(json::canonical(&any.value()?).into()))),
-            any => any.scalar().map_or(Ok(None), plain),
+            any => Ok(any.scalar().and_then(plain)),
         }
     }
 }
 
-fn plain(raw: &RawValue) -> Result<Option<Attribute<'_>>, ImportError> {
-    match raw.get().as_bytes().first() {
-        Some(b'"') => wire::part(raw).map(|text| Some(Attribute::Text(text, OnceCell::new()))),
-        Some(b'n') => Ok(None),
-        _ => Ok(Some(Attribute::Json(raw.get().into()))),
+fn plain(raw: &RawValue) -> Option<Attribute<'_>> {
+    match Text::part(raw) {
+        Some(text) => Some(Attribute::Text(text, OnceCell::new())),
+        None if raw.get().starts_with('n') => None,
+        None => Some(Attribute::Json(raw.get().into())),
     }
 }
 
@@ -286,6 +289,14 @@ impl Attribute<'_> {
         }
     }
 
+    /// The same for a trace.
+    pub(super) fn lazy(&self) -> LazyText {
+        match self {
+            Self::Text(text, _) => text.lazy(),
+            Self::Json(text) => LazyText::from(&**text),
+        }
+    }
+
     /// Whether it is JSON that was checked. JSON in a text was not.
     pub(super) fn is_checked(&self) -> bool {
         matches!(self, Self::Json(_))
@@ -301,12 +312,17 @@ impl Attribute<'_> {
         }
     }
 
-    /// The end of such a list as a list of its own. `written` is what follows the comma before it. `None` where another end
-    /// was asked for before.
-    pub(super) fn rest_of_list(&self, written: &str) -> Option<&str> {
-        let Self::Text(_, rest) = self else { return None };
-        let rest = rest.get_or_init(|| Rest { written: written.len(), list: format!("[{}", json::unescape(written)) });
-        (rest.written == written.len()).then_some(&*rest.list)
+    /// Some elements of such a list as a list of its own. `range` is where they are written. `None` where others were asked for
+    /// before.
+    pub(super) fn part_of_list(&self, range: Range<usize>) -> Option<&str> {
+        let Self::Text(Text::Escaped(written, _), part) = self else { return None };
+        let part = part.get_or_init(|| {
+            let list = Arc::new(format!("[{}]", json::unescape(&written[range.clone()])));
+            // Parts of it may be kept.
+            share(&list);
+            PartOfList { range: range.clone(), list }
+        });
+        (part.range == range).then_some(&**part.list)
     }
 
     /// Reads the JSON in the attribute.

@@ -14,7 +14,7 @@ use super::documents::Seen;
 use super::lists::Lists;
 use super::recorded::{self, Recorded};
 use crate::json;
-use crate::trace::{Role, StopReason};
+use crate::trace::{LazyText, Role, StopReason};
 
 #[derive(Default)]
 pub(super) struct Conversation {
@@ -23,7 +23,7 @@ pub(super) struct Conversation {
     /// Whether messages may be missing: recording them is optional.
     gap: bool,
     /// The text of the last reply, where its span has it; empty when the reply has no text.
-    pub(super) closing: Option<String>,
+    pub(super) closing: Option<LazyText>,
     /// Why the last reply ended, according to its message.
     pub(super) stop: Option<StopReason>,
     /// When the last reply was complete.
@@ -65,7 +65,7 @@ impl Conversation {
                 // A list without any reply is one that was not recorded.
                 self.gap |= replies.is_empty();
                 for message in joined_replies(replies) {
-                    self.closing = Some(message.text().unwrap_or_default().into_string());
+                    self.closing = Some(message.text().unwrap_or_default());
                     self.stop = message.stop;
                     self.push(end, message);
                 }

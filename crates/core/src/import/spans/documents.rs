@@ -1,6 +1,6 @@
 //! Messages in a document whose shape its recorder leaves open: what a function that calls a model got and returned.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -42,7 +42,8 @@ pub(super) struct Item<'s> {
 /// before it, so most elements are there again, and then their messages are rarely needed.
 #[derive(Default)]
 pub(super) struct Seen<'s> {
-    elements: BTreeSet<Item<'s>>,
+    /// Each with whether it has a message.
+    elements: BTreeMap<Item<'s>, bool>,
     pub(super) lists: Lists<'s>,
 }
 
@@ -117,7 +118,7 @@ struct Keys<'s> {
 struct Walk<'s, 'k> {
     role: Role,
     /// `None` where repeated elements are read again.
-    seen: Option<&'k mut BTreeSet<Item<'s>>>,
+    seen: Option<&'k mut BTreeMap<Item<'s>, bool>>,
     out: Vec<Found<'s>>,
 }
 
@@ -161,20 +162,30 @@ impl<'s> Walk<'s, '_> {
     /// Adds the messages of an element of a list, unless they are known.
     fn element(&mut self, text: &'s str, depth: usize) -> Result<(), ImportError> {
         let item = Item { depth, length: text.len(), text };
-        if self.seen.as_ref().is_some_and(|seen| seen.contains(&item)) {
-            self.out.push(Found::Repeated(item));
+        if let Some(has_message) = self.seen.as_ref().and_then(|seen| seen.get(&item)) {
+            if *has_message {
+                self.out.push(Found::Repeated(item));
+            }
             return Ok(());
         }
+        let before = self.out.len();
         self.value(text, depth)?;
         // Lists of messages grow, so they are not repeated.
         if let Some(seen) = self.seen.as_mut().filter(|_| !text.starts_with('[')) {
-            seen.insert(item);
+            // System prompts and definitions of tools are no messages.
+            seen.insert(item, self.out[before..].iter().any(|found| !matches!(found, Found::Read(None))));
         }
         Ok(())
     }
 
     fn object(&mut self, text: &'s str, below: usize) -> Result<(), ImportError> {
         let role = self.role;
+        // What a model got is most often a list below a key. Elements of lists and what it returned are most often messages.
+        let may_be_message = below < DEPTH - 1 || role == Role::Assistant;
+        if let Some(message) = may_be_message.then(|| messages::plain(text, role)).flatten() {
+            self.push(message?);
+            return Ok(());
+        }
         let keys: Keys<'s> = wire::piece(text)?;
         // Calls of the AI SDK without their message.
         if keys.tool_call_id.is_some() && keys.tool_name.is_some() {
@@ -189,7 +200,7 @@ impl<'s> Walk<'s, '_> {
             return Ok(());
         }
         // What a model returned in `LangChain`.
-        let word = |raw: Option<&'s RawValue>| json::try_checked::<Text<'s>>(raw?.get());
+        let word = |raw: Option<&'s RawValue>| Text::part(raw?);
         let kind = word(keys.kind);
         let is_result = kind.as_deref().is_some_and(|kind| kind == "LLMResult" || kind.contains("Generation"));
         let own = [keys.role, keys.kind, keys.lc, keys.tool_calls, keys.function_call, keys.parts];
@@ -257,4 +268,30 @@ fn refuse_calls(text: &str) -> Result<(), ImportError> {
     }
     Err(ImportError::new("it could hold calls, and its shape is not known")
         .hint("messages are a list, or under `messages`, `choices`, `generations` or `output`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repeated_elements_are_kept_to_be_read_again_only_if_they_have_a_message() {
+        let user = r#"{"role": "user", "content": "x"}"#;
+        let silent = [
+            r#"{"role": "system", "content": "s"}"#,
+            r#"{"role": "tool", "content": {"type": "function", "function": {"name": "f"}}}"#,
+        ];
+        let list = format!("[{}, {user}, {}]", silent[0], silent[1]);
+        let documents = [Attribute::Json(list.as_str().into()), Attribute::Json(list.as_str().into())];
+        let mut seen = Seen::default();
+        let [first, second] = documents.each_ref().map(|document| messages(document, Role::User, &mut seen).unwrap());
+        let read = |found: &Found<'_>| match found {
+            Found::Read(message) => vec![message.clone()],
+            Found::Repeated(item) => item.read(Role::User).unwrap(),
+        };
+        let all = |found: &[Found<'_>]| found.iter().flat_map(read).flatten().collect::<Vec<_>>();
+        assert_eq!((first.len(), second.len()), (3, 1));
+        assert_eq!(all(&first), all(&second));
+        assert_eq!(all(&second).len(), 1);
+    }
 }

@@ -9,16 +9,18 @@ use super::attributes::{Attribute, Attributes};
 use super::messages::{calls_in_text, role};
 use crate::trace::{LazyText, Role};
 
-/// Words between fields that add nothing to them.
-const FILLERS: [&str; 4] = ["message", "tool_call", "function", "message_content"];
+/// Whether a word between fields adds nothing to them.
+fn is_filler(word: &str) -> bool {
+    matches!(word, "message" | "tool_call" | "function" | "message_content")
+}
 
 #[derive(Default)]
 struct Flat<'s> {
     role: Option<&'s str>,
-    content: Option<&'s str>,
+    content: Option<&'s Attribute<'s>>,
     tool_call_id: Option<&'s str>,
     finish: Option<&'s str>,
-    texts: BTreeMap<u32, &'s str>,
+    texts: BTreeMap<u32, &'s Attribute<'s>>,
     parts: BTreeMap<u32, Piece<'s>>,
     calls: BTreeMap<u32, Piece<'s>>,
 }
@@ -26,7 +28,7 @@ struct Flat<'s> {
 #[derive(Default)]
 struct Piece<'s> {
     kind: Option<&'s str>,
-    text: Option<&'s str>,
+    text: Option<&'s Attribute<'s>>,
     id: Option<&'s str>,
     name: Option<&'s str>,
     arguments: Option<&'s str>,
@@ -59,17 +61,14 @@ pub(super) fn messages<'s>(
 ) -> Result<Option<Vec<Flattened<'s>>>, ImportError> {
     let mut flat: BTreeMap<u32, Flat<'s>> = BTreeMap::new();
     for (rest, found) in attributes.below(prefix) {
-        let Some(text) = found.map_err(|error| error.at(format_args!("{prefix}{rest}")))?.map(Attribute::document)
-        else {
-            continue;
-        };
-        let mut words = rest.split('.').filter(|word| !FILLERS.contains(word));
+        let Some(found) = found.map_err(|error| error.at(format_args!("{prefix}{rest}")))? else { continue };
+        let mut words = rest.split('.').filter(|word| !is_filler(word));
         let Some(place) = words.next().and_then(|word| word.parse().ok()) else { continue };
         let message = flat.entry(place).or_default();
         // No field has four words, so more of them make no difference.
         let mut path = [""; 4];
         let count = path.iter_mut().zip(words).map(|(place, word)| *place = word).count();
-        put(message, &path[..count], text);
+        put(message, &path[..count], found);
     }
     if flat.is_empty() {
         return Ok(None);
@@ -92,18 +91,20 @@ impl Flat<'_> {
     }
 }
 
-fn put<'s>(message: &mut Flat<'s>, words: &[&str], text: &'s str) {
+fn put<'s>(message: &mut Flat<'s>, words: &[&str], found: &'s Attribute<'s>) {
+    // Texts of history are not needed, so they are not decoded.
+    let text = || Some(found.document());
     let number = |word: &str| word.parse::<u32>().ok();
     match words {
-        ["role"] => message.role = Some(text),
-        ["content"] => message.content = Some(text),
-        ["tool_call_id"] => message.tool_call_id = Some(text),
-        ["finish_reason"] => message.finish = Some(text),
-        ["function_call_name"] => message.calls.entry(0).or_default().name = Some(text),
-        ["function_call_arguments_json"] => message.calls.entry(0).or_default().arguments = Some(text),
+        ["role"] => message.role = text(),
+        ["content"] => message.content = Some(found),
+        ["tool_call_id"] => message.tool_call_id = text(),
+        ["finish_reason"] => message.finish = text(),
+        ["function_call_name"] => message.calls.entry(0).or_default().name = text(),
+        ["function_call_arguments_json"] => message.calls.entry(0).or_default().arguments = text(),
         ["content", place] => {
             if let Some(place) = number(place) {
-                message.texts.insert(place, text);
+                message.texts.insert(place, found);
             }
         }
         [list @ ("contents" | "tool_calls"), place, field @ ..] => {
@@ -111,11 +112,11 @@ fn put<'s>(message: &mut Flat<'s>, words: &[&str], text: &'s str) {
             let parts = if *list == "contents" { &mut message.parts } else { &mut message.calls };
             let part = parts.entry(place).or_default();
             match field {
-                ["type"] => part.kind = Some(text),
-                ["text"] => part.text = Some(text),
-                ["id"] => part.id = Some(text),
-                ["name"] => part.name = Some(text),
-                ["arguments" | "input"] => part.arguments = Some(text),
+                ["type"] => part.kind = text(),
+                ["text"] => part.text = Some(found),
+                ["id"] => part.id = text(),
+                ["name"] => part.name = text(),
+                ["arguments" | "input"] => part.arguments = text(),
                 _ => {}
             }
         }
@@ -128,21 +129,24 @@ fn build(flat: Flat<'_>, default: Role) -> Result<Option<Message>, ImportError> 
     let role = flat.role.map_or(Ok(Some(default)), role)?;
     let mut out = Message::new(role.unwrap_or(Role::User));
     out.stop = flat.finish.and_then(stop_reason);
-    let calls =
-        flat.content.and_then(|text| calls_in_text(&text.into(), role, flat.tool_call_id.is_some(), flat.finish));
+    let has_id = flat.tool_call_id.is_some();
+    let calls = flat.content.and_then(|found| match found {
+        Attribute::Text(text, _) => calls_in_text(text, role, has_id, flat.finish),
+        Attribute::Json(text) => calls_in_text(&(&**text).into(), role, has_id, flat.finish),
+    });
     if let Some(calls) = calls {
         return Ok(Some(Message { role: Role::Assistant, parts: calls, ..out }));
     }
     // Some recorders write the text of the parts a second time as the content.
-    let parts = LazyText::joined(flat.parts.values().filter_map(|piece| piece.text.map(LazyText::from)));
-    let content = flat.content.filter(|text| !text.is_empty() && Some(*text) != parts.as_deref());
-    out.parts.extend(content.into_iter().chain(flat.texts.into_values()).map(|text| Part::Text(text.into())));
+    let parts = LazyText::joined(flat.parts.values().filter_map(|piece| piece.text.map(Attribute::lazy)));
+    let content = flat.content.map(Attribute::lazy).filter(|text| !text.is_empty() && Some(text) != parts.as_ref());
+    out.parts.extend(content.into_iter().chain(flat.texts.into_values().map(Attribute::lazy)).map(Part::Text));
     let is_listed = !flat.calls.is_empty();
     for (place, piece) in flat.parts {
         let kind = piece.kind.unwrap_or("text");
         let is_call = ["tool", "call", "function"].iter().any(|word| kind.contains(word));
         match piece {
-            Piece { text: Some(text), .. } if kind == "text" => out.parts.push(Part::Text(text.into())),
+            Piece { text: Some(text), .. } if kind == "text" => out.parts.push(Part::Text(text.lazy())),
             // A call that is also in the list of calls is read there.
             _ if !is_call || is_listed => {}
             piece if piece.name.is_some() => out.parts.push(Part::Call(piece.call()?)),

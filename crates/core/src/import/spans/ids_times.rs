@@ -27,8 +27,8 @@ pub(in super::super) fn id(text: &str) -> Option<Cow<'_, str>> {
     if let Some(hex) = is_base64.then(|| base64_to_hex(text)).flatten() {
         return Some(hex.into());
     }
-    let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if is_hex && text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+    let has_capitals = text.bytes().any(|byte| byte.is_ascii_uppercase());
+    if has_capitals && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Some(text.to_ascii_lowercase().into());
     }
     Some(text.into())
@@ -187,7 +187,7 @@ fn date(text: &str) -> Option<u64> {
         }
     };
     let [year, month, day, hour, minute, second] = numbers;
-    let zone = rest.find(['Z', 'z', '+', '-']).unwrap_or(rest.len());
+    let zone = rest.bytes().position(|byte| matches!(byte, b'Z' | b'z' | b'+' | b'-')).unwrap_or(rest.len());
     let (fraction, zone) = rest.split_at_checked(zone)?;
     let fraction = fraction.strip_prefix('.').unwrap_or(fraction);
     let in_range = (1970..=2500).contains(&year)
@@ -223,17 +223,14 @@ fn usual(text: &str) -> Option<([i64; 6], &str)> {
     if !(rest.is_empty() || rest.starts_with(['.', 'Z', '+', '-'])) {
         return None;
     }
-    let mut numbers = [0; 6];
-    let mut at = 0;
-    for (byte, form) in date.bytes().zip(*b"0000-00-00T00:00:00") {
-        match form {
-            b'0' if byte.is_ascii_digit() => numbers[at] = numbers[at] * 10 + i64::from(byte - b'0'),
-            b'T' if byte == b' ' || byte == b'T' => at += 1,
-            _ if form == byte && form != b'0' => at += 1,
-            _ => return None,
-        }
-    }
-    Some((numbers, rest))
+    let date: [u8; 19] = date.as_bytes().try_into().ok()?;
+    let [y0, y1, y2, y3, b'-', m0, m1, b'-', d0, d1, b' ' | b'T', h0, h1, b':', n0, n1, b':', s0, s1] = date else {
+        return None;
+    };
+    let digit = |byte: u8| byte.is_ascii_digit().then(|| i64::from(byte - b'0'));
+    let two = |tens: u8, ones: u8| Some(digit(tens)? * 10 + digit(ones)?);
+    let year = two(y0, y1)? * 100 + two(y2, y3)?;
+    Some(([year, two(m0, m1)?, two(d0, d1)?, two(h0, h1)?, two(n0, n1)?, two(s0, s1)?], rest))
 }
 
 /// Nanoseconds of the digits behind the point of a number of seconds.

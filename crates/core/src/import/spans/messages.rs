@@ -5,7 +5,6 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::super::message::{Answer, At, Call, Message, Part, Place, stop_reason};
-use super::super::shape::Shape;
 use super::super::unread_calls::with_unread_calls;
 use super::super::wire::{self, Text};
 use super::super::{ImportError, langchain, openai_responses, results, vercel};
@@ -43,6 +42,10 @@ with_unread_calls! {
         kwargs: Option<&'a RawValue>,
         /// Where Langfuse leaves the calls of a message of `LangChain`.
         additional_kwargs: Option<AdditionalKwargs<'a>>,
+        /// Of other documents than messages.
+        object: Option<&'a RawValue>,
+        #[serde(rename = "toolCallId")]
+        sdk_call_id: Option<&'a RawValue>,
     }
     unread: [toolCalls, toolInvocations, function_call]
 }
@@ -91,6 +94,15 @@ impl<'a> SpanPart<'a> {
     }
 }
 
+/// Content that is an object.
+#[derive(Deserialize)]
+struct ObjectContent<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<&'a RawValue>,
+    function: Option<&'a RawValue>,
+    parts: Option<&'a RawValue>,
+}
+
 /// Reads one message, or the one in a choice. A message without a role has the default role. `None` for a system prompt.
 pub(super) fn message(text: &str, default: Option<Role>) -> Result<Option<Message>, ImportError> {
     wire::check(text)?;
@@ -120,17 +132,48 @@ pub(super) fn checked(text: &str, default: Option<Role>) -> Result<Option<Messag
     Ok(message.map(|message| Message { stop: message.stop.or(stop), ..message }))
 }
 
-impl SpanMessage<'_> {
+/// Reads an element of a document where one look shows that it is a message. `None` where it may be something else, and where
+/// it cannot be read.
+pub(super) fn plain(text: &str, default: Role) -> Option<Result<Option<Message>, ImportError>> {
+    let message: SpanMessage<'_> = json::try_checked(text)?;
+    let others = [message.message, message.data, message.kwargs, message.object, message.sdk_call_id];
+    let is_result = |kind: &Text<'_>| kind.contains("LLMResult") || kind.contains("Generation");
+    if message.role.is_none() || others.iter().any(Option::is_some) || message.kind.as_ref().is_some_and(is_result) {
+        return None;
+    }
+    let content = message.object_content();
+    if content.as_ref().is_some_and(|content| content.parts.is_some()) {
+        return None;
+    }
+    Some(message.read_with(content.as_ref(), Some(default)))
+}
+
+impl<'a> SpanMessage<'a> {
+    fn object_content(&self) -> Option<ObjectContent<'a>> {
+        let content = self.content.filter(|raw| raw.get().starts_with('{'))?;
+        json::try_checked(content.get())
+    }
+
     /// Whether it is the definition of a tool, which some recorders put among the messages.
-    fn is_definition(&self) -> bool {
-        let content = self.content.filter(|_| self.role.as_deref() == Some("tool") && self.tool_call_id.is_none());
-        let content = content.and_then(|raw| Shape::part(raw.get()));
-        content.is_some_and(|shape| shape.text("type").as_deref() == Some("function") && shape.has(&["function"]))
+    fn is_definition(&self, content: &ObjectContent<'_>) -> bool {
+        self.role.as_deref() == Some("tool")
+            && self.tool_call_id.is_none()
+            && content.kind.and_then(Text::part).as_deref() == Some("function")
+            && content.function.is_some()
     }
 
     fn read(self, default: Option<Role>) -> Result<Option<Message>, ImportError> {
+        let content = self.object_content();
+        self.read_with(content.as_ref(), default)
+    }
+
+    fn read_with(
+        self,
+        object: Option<&ObjectContent<'_>>,
+        default: Option<Role>,
+    ) -> Result<Option<Message>, ImportError> {
         self.refuse_unread_calls(&"message")?;
-        if self.is_definition() {
+        if object.is_some_and(|content| self.is_definition(content)) {
             return Ok(None);
         }
         let mut function = None;
@@ -148,7 +191,7 @@ impl SpanMessage<'_> {
         if let Some(calls) = self
             .content
             .filter(|_| may_be_calls(role, call_id.is_some(), self.finish_reason.as_deref()))
-            .and_then(|raw| json::try_checked::<Text<'_>>(raw.get()))
+            .and_then(Text::part)
             .and_then(|text| calls_in_text(&text, role, call_id.is_some(), self.finish_reason.as_deref()))
         {
             return Ok(Some(Message { role: Role::Assistant, parts: calls, ..out }));
@@ -226,7 +269,7 @@ fn add_content(
         out.parts.push(Part::Answer(Answer { id: id.cloned(), function, result, ..Answer::default() }));
         return Ok(());
     }
-    let Ok(text) = wire::part::<Text<'_>>(content) else {
+    let Some(text) = Text::part(content) else {
         let found = json::describe(&wire::value(content)?);
         return Err(ImportError::new(format!("content must be a text or a list of parts, found {found}")));
     };
@@ -284,5 +327,53 @@ impl SpanPart<'_> {
         let name = name.ok_or_else(|| ImportError::new("it is a call and has no `name`"))?.into_owned();
         let args = wire::optional(arguments, wire::arguments, "arguments")?;
         Ok(Call { id: self.id.or(self.tool_use_id).map(Text::into_owned), name, args, ..Call::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_that_is_read_with_one_look_is_the_same_as_with_several() {
+        for text in [
+            r#"{"role": "user", "content": "a \"b\""}"#,
+            r#"{"role": "assistant", "content": "", "tool_calls": [{"id": "1", "name": "f", "args": {}}]}"#,
+            r#"{"role": "assistant", "content": [{"type": "text", "text": "t"}], "type": "message", "finish_reason": "stop"}"#,
+            r#"{"role": "assistant", "parts": [{"type": "tool_call", "id": "1", "name": "f", "arguments": {}}]}"#,
+            r#"{"role": "tool", "tool_call_id": "1", "content": {"type": "function", "function": {}}}"#,
+            r#"{"role": "tool", "content": {"type": "function", "function": {"name": "f"}}}"#,
+            r#"{"role": "tool", "content": {"type": "function"}}"#,
+            r#"{"role": "user", "content": {"type": "function", "function": {}}}"#,
+            r#"{"role": "system", "content": "s"}"#,
+            r#"{"role": "f", "content": "12", "additional_kwargs": {}}"#,
+            r#"{"role": "nobody", "content": "x"}"#,
+            r#"{"role": "user", "content": 7}"#,
+            r#"{"role": "user", "function_call": {"name": "f"}}"#,
+        ] {
+            let read = plain(text, Role::User).unwrap();
+            assert_eq!(read, checked(text, Some(Role::User)), "{text}");
+        }
+    }
+
+    #[test]
+    fn one_look_is_not_enough_where_another_key_may_hold_the_message() {
+        for text in [
+            r#"{"content": "x"}"#,
+            r#"{"role": 1, "content": "x"}"#,
+            r#"{"role": "user", "content": {"parts": [{"text": "x"}]}}"#,
+            r#"{"role": "user", "message": {"role": "user", "content": "x"}}"#,
+            r#"{"role": "user", "object": "chat.completion", "choices": []}"#,
+            r#"{"role": "user", "type": "ChatGeneration", "generations": []}"#,
+            r#"{"role": "user", "type": "LLMResult", "generations": []}"#,
+            r#"{"role": "user", "type": "ai", "data": {"content": "x"}}"#,
+            r#"{"role": "user", "type": "constructor", "kwargs": {"content": "x"}}"#,
+            r#"{"role": "user", "toolCallId": "1", "toolName": "f"}"#,
+            r#"{"role": "user", "content": "x", "tool_calls": {}}"#,
+            "[]",
+            "7",
+        ] {
+            assert!(plain(text, Role::User).is_none(), "{text}");
+        }
     }
 }

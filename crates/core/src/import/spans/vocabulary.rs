@@ -3,7 +3,7 @@
 //! clients and servers.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::super::ImportError;
 use super::super::wire::{self, Whole};
@@ -91,7 +91,7 @@ pub(super) fn given(span: &Span<'_>) -> Result<Given, ImportError> {
         let wrapper = match &mut value {
             Value::Object(map) if span.attributes.has(&["langsmith.span.kind"]) => wrappers::of_langsmith(map),
             Value::Object(map) => match wrappers::of_callback(map) {
-                None => wrappers::of_wrapper(map, key == INPUT && takes_no_kwargs(span)?),
+                None => wrappers::of_wrapper(map, key == INPUT && takes_no_kwargs(span, map)?),
                 callback => callback,
             },
             _ => None,
@@ -112,10 +112,14 @@ fn is_schema(value: &Value) -> bool {
     value.get("properties").is_some() || value.get("type").is_some()
 }
 
-/// Whether the schema of the tool shows that it has no parameter `kwargs`: then that key is the recorder's.
-fn takes_no_kwargs(span: &Span<'_>) -> Result<bool, ImportError> {
-    let Some(found) = span.attributes.get(PARAMETERS)? else { return Ok(false) };
-    let schema = parse_arguments(found)?;
+/// Whether the schema of the tool shows that it has no parameter `kwargs`: then that key of the arguments is the recorder's.
+fn takes_no_kwargs(span: &Span<'_>, args: &Map<String, Value>) -> Result<bool, ImportError> {
+    let schema = match span.attributes.get(PARAMETERS)? {
+        None => return Ok(false),
+        // Most arguments have no such key.
+        Some(Attribute::Text(..)) if !args.contains_key("kwargs") => return Ok(false),
+        Some(found) => parse_arguments(found)?,
+    };
     Ok(is_schema(&schema) && schema.get("properties").and_then(|all| all.get("kwargs")).is_none())
 }
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::super::{JsonError, canonical, parse, push_canonical, read, read_checked};
+use super::super::{JsonError, canonical, parse, push_canonical, read, read_checked, try_checked};
 
 type Parts<'a> = Vec<&'a serde_json::value::RawValue>;
 
@@ -182,5 +182,37 @@ fn keys_that_serde_json_uses_itself_are_refused() {
     for key in [super::NUMBER_KEY, super::RAW_KEY] {
         let error = parse(&format!("{{\"a\":{{{key:?}:\"1\"}}}}")).unwrap_err();
         assert_eq!(error.message, format!("a: the key {key:?} is reserved"));
+    }
+}
+
+#[test]
+fn a_long_string_that_was_checked_is_read_with_its_escapes_wherever_they_are() {
+    for before in 0..130 {
+        for behind in 0..130 {
+            for escape in ["\\n", "\\\\", "\\\"", "\\u00e9"] {
+                let text = format!("\"{}{escape}{}\"", "a".repeat(before), "b".repeat(behind));
+                let whole: String = serde_json::from_str(&text).unwrap();
+                assert_eq!(try_checked::<String>(&text), Some(whole), "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_key_that_any_earlier_key_repeats_is_refused() {
+    for count in 2..40 {
+        for twice in 1..count {
+            // Keys that begin alike, and keys of different lengths.
+            for name in [|at: usize| format!("gen_ai.usage.{at}"), |at: usize| "k".repeat(at + 1)] {
+                let keys: Vec<String> = (0..count).chain([count - 1 - twice]).map(name).collect();
+                let object = |keys: &[String]| {
+                    let entries: Vec<String> = keys.iter().map(|key| format!("{key:?}:0")).collect();
+                    format!("{{{}}}", entries.join(","))
+                };
+                assert!(read::<Value>(&object(&keys[..count])).is_ok());
+                let error = read::<Value>(&object(&keys)).unwrap_err().message;
+                assert_eq!(error, format!("duplicate key {:?}", keys[count]));
+            }
+        }
     }
 }
