@@ -227,11 +227,20 @@ impl<'de> Reader<'de> {
     }
 
     /// The same with all that is known of its escapes.
+    #[inline]
     fn string_end(&mut self, is_strict: bool) -> Result<(&'de str, strings::End), Error> {
+        let begin = self.at + 1;
+        let end = self.pass_string(is_strict)?;
+        Ok((&self.text[begin..end.at], end))
+    }
+
+    /// Goes to the end of a string.
+    #[inline]
+    fn pass_string(&mut self, is_strict: bool) -> Result<strings::End, Error> {
         let begin = self.at + 1;
         let end = strings::end(self.text.as_bytes(), begin, is_strict).ok_or_else(|| Error::syntax(begin))?;
         self.at = end.at + 1;
-        Ok((&self.text[begin..end.at], end))
+        Ok(end)
     }
 
     fn string(&mut self) -> Result<Text<'de>, Error> {
@@ -239,11 +248,17 @@ impl<'de> Reader<'de> {
         if !has_escapes {
             return Ok(Text::Borrowed(raw));
         }
+        self.copy(raw)?;
+        Ok(Text::Copied)
+    }
+
+    /// Copies a string without its escapes to `scratch`.
+    fn copy(&mut self, raw: &str) -> Result<(), Error> {
         let mut bytes = std::mem::take(&mut self.scratch).into_bytes();
         bytes.clear();
         strings::unescape(raw, &mut bytes);
         self.scratch = String::from_utf8(bytes).map_err(|_| Error::syntax(self.at))?;
-        Ok(Text::Copied)
+        Ok(())
     }
 
     /// Presents what [`Self::string`] copied.
@@ -298,43 +313,48 @@ impl<'de> Reader<'de> {
         if self.at > begin { Ok(()) } else { Err(Error::syntax(begin)) }
     }
 
-    /// Reads the key of an object that has the keys from `from` on, and remembers it. Fails if the object has it already; with
-    /// many keys, [`Self::close`] finds that out.
-    fn key(&mut self, from: usize) -> Result<(), Error> {
+    /// Reads the key of an object that has the keys from `from` on, and remembers it where it may be in an error. Fails if the
+    /// object has it already; with many keys, [`Self::close`] finds that out.
+    fn key(&mut self, from: usize) -> Result<Cow<'de, str>, Error> {
         if self.byte() != Some(b'"') {
             return Err(Error::syntax(self.at));
         }
-        let begin = self.at + 1;
-        let key = if let Some(end) = strings::end_of_short(self.text.as_bytes(), begin) {
-            self.at = end + 1;
-            Cow::Borrowed(&self.text[begin..end])
+        let (raw, found) = self.string_end(self.mode != Mode::Checked)?;
+        let key = if found.has_escapes {
+            self.copy(raw)?;
+            Cow::Owned(self.scratch.clone())
         } else {
-            match self.string()? {
-                Text::Borrowed(key) => Cow::Borrowed(key),
-                Text::Copied => Cow::Owned(self.scratch.clone()),
-            }
+            Cow::Borrowed(raw)
         };
         let end = self.at - 1;
         if key.starts_with('$') && [NUMBER_KEY, RAW_KEY].contains(&&*key) {
             return Err(Error::data(format!("the key {key:?} is reserved"), end));
         }
-        let (mut start, mut bits) = (0, 0);
         if self.mode == Mode::Strict {
             // Most keys differ in their first bytes, and few share a bit.
-            start = start_of(&key);
+            let start = start_of(&key);
             let (keys, bit) = (&self.keys[from..], bit_of(start, key.len()));
             let before = keys.last().map_or(0, |last| last.bits);
-            bits = before | bit;
             let is_like = |other: &OpenKey<'_>| other.start == start && other.text == key;
             if before & bit != 0 && keys.len() < FEW_KEYS && keys.iter().any(is_like) {
                 return Err(duplicate(&key, end));
             }
+            if self.keys.capacity() == 0 {
+                self.keys.reserve(FEW_KEYS);
+            }
+            self.keys.push(OpenKey { start, bits: before | bit, text: key.clone() });
         }
-        if self.keys.capacity() == 0 {
-            self.keys.reserve(FEW_KEYS);
+        self.take(b':')?;
+        Ok(key)
+    }
+
+    /// Adds the last key of an open object to an error. What was checked is read again after an error.
+    #[cold]
+    fn below_key(&self, error: Error, count: usize) -> Error {
+        match self.keys.get(count.wrapping_sub(1)) {
+            Some(key) => error.below(format!(".{}", key.text)),
+            None => error,
         }
-        self.keys.push(OpenKey { start, bits, text: key });
-        self.take(b':')
     }
 
     /// Forgets the keys of an object that ends. Fails if one of many keys is there twice.
@@ -356,7 +376,7 @@ impl<'de> Reader<'de> {
         loop {
             match self.peek()? {
                 b'"' => {
-                    self.raw_string()?;
+                    self.pass_string(false)?;
                 }
                 b'{' | b'[' => {
                     open += 1;
@@ -386,14 +406,14 @@ impl<'de> Reader<'de> {
 
     fn check(&mut self) -> Result<(), Error> {
         match self.peek()? {
-            b'"' => self.raw_string().map(|_| ()),
+            b'"' => self.pass_string(true).map(|_| ()),
             b'{' => {
                 self.open()?;
-                let from = self.keys.len();
-                while self.has_item(b'}', self.keys.len() == from)? {
+                let (from, mut is_first) = (self.keys.len(), true);
+                while self.has_item(b'}', std::mem::take(&mut is_first))? {
                     self.key(from)?;
-                    let key = self.keys.len() - 1;
-                    self.check().map_err(|error| error.below(format!(".{}", self.keys[key].text)))?;
+                    let count = self.keys.len();
+                    self.check().map_err(|error| self.below_key(error, count))?;
                 }
                 self.close(from)
             }
@@ -507,7 +527,7 @@ impl<'de> Reader<'de> {
             b'{' => {
                 self.open()?;
                 let from = self.keys.len();
-                let mut entries = Entries { reader: self, from, is_done: false };
+                let mut entries = Entries { reader: self, from, is_first: true, is_done: false };
                 let value = visitor.visit_map(&mut entries)?;
                 // A visitor that has what it wants may leave the rest.
                 while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
@@ -657,6 +677,7 @@ struct Entries<'r, 'de> {
     reader: &'r mut Reader<'de>,
     /// The first of its keys.
     from: usize,
+    is_first: bool,
     is_done: bool,
 }
 
@@ -664,25 +685,22 @@ impl<'de> MapAccess<'de> for Entries<'_, 'de> {
     type Error = Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
-        let Self { reader, from, is_done } = self;
-        if *is_done || !reader.has_item(b'}', reader.keys.len() == *from)? {
+        let Self { reader, from, is_first, is_done } = self;
+        if *is_done || !reader.has_item(b'}', std::mem::take(is_first))? {
             if !std::mem::replace(is_done, true) {
                 reader.close(*from)?;
             }
             return Ok(None);
         }
-        reader.key(*from)?;
-        match reader.keys.last() {
-            Some(key) => seed.deserialize(Key(&key.text)).map(Some),
-            None => Ok(None),
-        }
+        let key = reader.key(*from)?;
+        seed.deserialize(Key(&key)).map(Some)
     }
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Error> {
         let reader = &mut *self.reader;
         reader.skip_space();
-        let (begin, key) = (reader.at, reader.keys.len() - 1);
-        seed.deserialize(&mut *reader).map_err(|error| error.or_at(begin).below(format!(".{}", reader.keys[key].text)))
+        let (begin, count) = (reader.at, reader.keys.len());
+        seed.deserialize(&mut *reader).map_err(|error| reader.below_key(error.or_at(begin), count))
     }
 }
 

@@ -58,12 +58,17 @@ fn escaped(backslashes: u64, is_open: &mut bool) -> u64 {
 
 /// The end of the string whose first byte after the quote is at `begin`. `None` if it has none, or if `is_strict` and it has
 /// a control character or an escape that means nothing.
-#[inline]
+#[inline(always)]
 pub(super) fn end(text: &[u8], begin: usize, is_strict: bool) -> Option<End> {
     // Keys and names are short.
     if let Some(at) = end_of_short(text, begin) {
         return Some(End { at, has_escapes: false, is_canonical: true });
     }
+    end_of_any(text, begin, is_strict)
+}
+
+#[inline(never)]
+fn end_of_any(text: &[u8], begin: usize, is_strict: bool) -> Option<End> {
     if is_strict {
         dispatch!(Level::new(), simd => end_of_long::<_, true>(simd, text, begin))
     } else {
@@ -72,8 +77,8 @@ pub(super) fn end(text: &[u8], begin: usize, is_strict: bool) -> Option<End> {
 }
 
 /// The end of a string of less than 32 bytes without escapes; `None` for any other, and at the end of a text.
-#[inline]
-pub(super) fn end_of_short(text: &[u8], begin: usize) -> Option<usize> {
+#[inline(always)]
+fn end_of_short(text: &[u8], begin: usize) -> Option<usize> {
     dispatch!(Level::baseline(), simd => end_of_short_in(simd, text, begin))
 }
 

@@ -145,8 +145,14 @@ impl<R: Read> Window<R> {
         let tail = &self.bytes[resume..self.end];
         let wanted = self.wanted();
         let len = wanted.max(tail.len() + wanted / 2);
-        let mut fresh = if len < BATCH { Vec::new() } else { self.spare.pop().unwrap_or_default() };
-        fresh.resize(len, 0);
+        let mut fresh = match self.spare.pop().filter(|_| len >= BATCH) {
+            Some(mut spare) => {
+                spare.resize(len, 0);
+                spare
+            }
+            // Fresh memory is zero already.
+            None => vec![0; len],
+        };
         fresh[..tail.len()].copy_from_slice(tail);
         self.end = tail.len();
         let mut taken = std::mem::replace(&mut self.bytes, fresh);
