@@ -23,6 +23,8 @@ pub(super) struct Stitch {
     /// Most bytes of one trace.
     max_record: usize,
     open: BTreeMap<String, Open>,
+    /// The trace of the latest piece, which is not in `open`: the pieces of a trace often follow each other.
+    latest: Option<(String, Open)>,
     /// Keys by the arrival of their latest piece, oldest first.
     by_age: BTreeMap<u64, String>,
     /// The keys of traces that are closed, and whether a later piece of each was reported.
@@ -54,6 +56,7 @@ impl Stitch {
             window,
             max_record,
             open: BTreeMap::new(),
+            latest: None,
             by_age: BTreeMap::new(),
             closed: BTreeMap::new(),
             kept: 0,
@@ -75,7 +78,9 @@ impl Stitch {
         self.shared_bytes = self.shared.iter().filter_map(Weak::upgrade).map(|one| one.capacity()).sum();
         // There may be many small texts, so they are not looked at again before enough others were added.
         if self.shared_bytes > self.window / 2 * 3 {
-            for text in self.open.values_mut().flat_map(|open| &mut open.texts).filter(|text| text.is_part()) {
+            let latest = self.latest.iter_mut().map(|(_, open)| open);
+            let texts = self.open.values_mut().chain(latest).flat_map(|open| &mut open.texts);
+            for text in texts.filter(|text| text.is_part()) {
                 *text = text.alone();
             }
             self.shared.clear();
@@ -85,36 +90,11 @@ impl Stitch {
 
     /// Adds a piece from `offset`, and passes on traces that are closed to make room for it.
     pub(super) fn add(&mut self, piece: Piece<'_>, offset: u64, closed: &mut dyn FnMut(Payload)) {
-        if let Some(is_reported) = self.closed.get_mut(&*piece.key) {
-            if std::mem::replace(is_reported, true) {
-                return;
-            }
-            let message = format!("this piece of the trace {} comes after the trace was closed", piece.key);
-            let hint = format!(
-                "more than {} MiB of other traces are between its pieces; sort the file by trace, or split it",
-                self.window >> 20
-            );
-            closed(Payload::Fault(RecordError::error(Some(offset), message).code(Code::LatePiece).hint(hint)));
+        let is_latest = self.latest.as_ref().is_some_and(|(key, _)| *key == *piece.key);
+        if !is_latest && !self.turn_to(&piece.key, offset, closed) {
             return;
         }
-        // The pieces of a trace often follow each other.
-        let is_latest = |open: &Open| open.touched == self.clock;
-        if !self.open.get(&*piece.key).is_some_and(is_latest) {
-            self.clock += 1;
-            let now = self.clock;
-            let open = self.open.entry(piece.key.clone().into_owned()).or_insert_with(|| Open {
-                texts: Vec::new(),
-                bytes: 0,
-                offset,
-                began: now,
-                touched: now,
-                is_too_long: false,
-            });
-            let key = self.by_age.remove(&open.touched).unwrap_or_else(|| piece.key.clone().into_owned());
-            open.touched = now;
-            self.by_age.insert(now, key);
-        }
-        let Some(open) = self.open.get_mut(&*piece.key) else { return };
+        let Some((_, open)) = &mut self.latest else { return };
         open.bytes += piece.text.len();
         if open.bytes > self.max_record {
             // Its pieces are dropped, and it is reported as an error at the end.
@@ -140,8 +120,36 @@ impl Stitch {
         }
     }
 
+    /// Makes a trace the latest one. False if it is closed, which is reported.
+    fn turn_to(&mut self, key: &str, offset: u64, closed: &mut dyn FnMut(Payload)) -> bool {
+        if let Some(is_reported) = self.closed.get_mut(key) {
+            if !std::mem::replace(is_reported, true) {
+                let message = format!("this piece of the trace {key} comes after the trace was closed");
+                let hint = format!(
+                    "more than {} MiB of other traces are between its pieces; sort the file by trace, or split it",
+                    self.window >> 20
+                );
+                closed(Payload::Fault(RecordError::error(Some(offset), message).code(Code::LatePiece).hint(hint)));
+            }
+            return false;
+        }
+        self.open.extend(self.latest.take());
+        self.clock += 1;
+        let now = self.clock;
+        let (key, mut open) = self.open.remove_entry(key).unwrap_or_else(|| {
+            let open = Open { texts: Vec::new(), bytes: 0, offset, began: now, touched: now, is_too_long: false };
+            (key.to_owned(), open)
+        });
+        let aged = self.by_age.remove(&open.touched).unwrap_or_else(|| key.clone());
+        self.by_age.insert(now, aged);
+        open.touched = now;
+        self.latest = Some((key, open));
+        true
+    }
+
     /// Passes on the traces that are still open, in the order they began.
     pub(super) fn finish(mut self, closed: &mut dyn FnMut(Payload)) {
+        self.open.extend(self.latest.take());
         let mut open: Vec<(String, Open)> = std::mem::take(&mut self.open).into_iter().collect();
         open.sort_by_key(|(_, open)| open.began);
         for (key, open) in open {

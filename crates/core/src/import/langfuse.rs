@@ -135,16 +135,17 @@ fn span(row: Row<'_>) -> Result<Span<'_>, ImportError> {
     let mut attributes = row.attributes;
     // A span of another recorder has this type where Langfuse does not know its vocabulary.
     let is_unknown = |kind: &&RawValue| kind.get().eq_ignore_ascii_case("\"span\"") && !attributes.is_empty();
+    // In the order of the keys, as they are kept.
     let fields = [
-        ("langfuse.observation.type", row.kind.filter(|kind| !is_unknown(kind))),
         ("langfuse.observation.input", row.input),
-        ("langfuse.observation.output", row.output),
         ("langfuse.observation.level", row.level),
         ("langfuse.observation.model.name", row.model),
+        ("langfuse.observation.output", row.output),
+        ("langfuse.observation.type", row.kind.filter(|kind| !is_unknown(kind))),
         ("langfuse.observation.usage_details", row.usage_details),
+        ("metadata", row.metadata),
         ("session_id", row.session_id),
         ("user_id", row.user_id),
-        ("metadata", row.metadata),
     ];
     attributes.extend(fields.into_iter().filter_map(|(key, raw)| Some((key, raw?))));
     Ok(Span {

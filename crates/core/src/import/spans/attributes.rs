@@ -43,6 +43,9 @@ fn bit(key: &str) -> u64 {
     1 << ((length.wrapping_mul(7) ^ byte(last).wrapping_mul(13) ^ byte(last.wrapping_sub(4)).wrapping_mul(29)) % 64)
 }
 
+/// As many attributes as most spans have.
+const SOME: usize = 16;
+
 #[derive(Debug, Clone)]
 struct Entry<'a> {
     key: Cow<'a, str>,
@@ -100,7 +103,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Attributes<'a> {
                 f.write_str("a map")
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut all = Attributes::default();
+                let mut all = Attributes { entries: Vec::with_capacity(SOME), ..Attributes::default() };
                 while let Some((key, raw)) = map.next_entry::<Text<'a>, &'a RawValue>()? {
                     all.entries.push(Entry::new(key.into_cow(), raw));
                 }
@@ -143,6 +146,7 @@ impl<'a> Attributes<'a> {
         &mut self,
         others: impl IntoIterator<Item = (K, &'a RawValue)>,
     ) {
+        self.entries.reserve(SOME);
         self.entries.extend(others.into_iter().map(|(key, raw)| Entry::new(key, raw)));
         self.sort();
         self.entries.dedup_by(|next, kept| {
