@@ -245,3 +245,17 @@ fn a_long_printed_list_ends_with_a_count() {
     assert_eq!((code, out.matches("✓ PASS").count()), (0, 50));
     assert!(out.ends_with("note: 30 more rows not listed; --output jsonl has a line for each\n\n"), "{out}");
 }
+
+#[test]
+fn reports_count_a_task_without_a_trace_as_such() {
+    let gates = "trajectory: { mode: subset, calls: [] }\ntasks: [{ when: { x: { exact: 1 } }, narrative: {} }]\n";
+    let here = Folder::with(&[("t.jsonl", "{\"tool_calls\":[]}\n"), ("g.yml", gates)]);
+    for (reporter, line) in [
+        ("pretty", "1 trace: 1 passed; 1 task without a trace"),
+        ("markdown", "! mcptest: 1 task failed or could not run"),
+    ] {
+        let args = ["score", "t.jsonl", "--gates", "g.yml", "--output", "none", "--reporter", reporter];
+        let (code, out, _) = run(&here, &args);
+        assert!(code == 2 && out.contains(line), "{out}");
+    }
+}
