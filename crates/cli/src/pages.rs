@@ -7,9 +7,17 @@ use std::sync::Once;
 
 use crate::args::Command;
 
+/// Whether large pages may still be allowed again.
+static ALLOW: Once = Once::new();
+
 /// Asks for small pages, so that the memory of the command itself is in them too.
 pub(crate) fn prefer_small() {
-    set(false);
+    if are_small() {
+        // Whoever started the command wants it so.
+        ALLOW.call_once(|| {});
+    } else {
+        set(false);
+    }
 }
 
 /// Lets all commands have large pages that do more than read records: programs that they start would have small ones too.
@@ -21,14 +29,25 @@ pub(crate) fn fit(command: &Command) {
 
 /// Lets memory that is used from now on be in large pages.
 pub(crate) fn allow_large() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| set(true));
+    ALLOW.call_once(|| set(true));
+}
+
+#[cfg(target_os = "linux")]
+fn are_small() -> bool {
+    rustix::thread::transparent_huge_pages_are_disabled().unwrap_or(true)
 }
 
 /// What cannot be changed stays as it is.
-fn set(is_large: bool) {
-    #[cfg(target_os = "linux")]
-    let _ = rustix::thread::disable_transparent_huge_pages(!is_large);
-    #[cfg(not(target_os = "linux"))]
-    let _ = is_large;
+#[cfg(target_os = "linux")]
+fn set(are_large: bool) {
+    let _ = rustix::thread::disable_transparent_huge_pages(!are_large);
 }
+
+/// Elsewhere the system decides.
+#[cfg(not(target_os = "linux"))]
+fn are_small() -> bool {
+    true
+}
+
+#[cfg(not(target_os = "linux"))]
+fn set(_: bool) {}

@@ -137,3 +137,14 @@ fn replays_and_scores_are_the_same_bytes_in_every_environment() {
         }
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn commands_that_are_recorded_may_have_large_pages_if_mcptest_may() {
+    let own = fs::read_to_string("/proc/self/status").unwrap();
+    let own = own.lines().find(|line| line.starts_with("THP_enabled:")).unwrap();
+    let here = Folder::with(&[]);
+    let args = ["record", "--out", "t.jsonl", "--model", "unseen", "--", "grep", "THP_enabled:", "/proc/self/status"];
+    let output = here.command(&args).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim_end(), own, "{output:?}");
+}
