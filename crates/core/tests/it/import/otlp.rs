@@ -69,12 +69,40 @@ fn fields_are_the_id_the_attributes_of_the_first_span_and_the_resource() {
 }
 
 #[test]
-fn spans_of_one_trace_under_one_resource_are_one_piece() {
+fn the_pieces_of_a_trace_are_its_spans_each_after_its_resource() {
     let text = export(&[("a", &[], 1), ("b", &[], 2)]);
     let pieces = Format::Otlp.split(&text).unwrap();
-    assert_eq!(pieces.len(), 1);
-    assert_eq!(pieces[0].key, "0123456789abcdef0123456789abcdef");
+    assert_eq!(pieces.len(), 3);
+    assert!(pieces.iter().all(|piece| piece.key == "0123456789abcdef0123456789abcdef"));
+    assert!(pieces[0].text.starts_with('['));
+    assert!(pieces[1..].iter().all(|piece| piece.text.starts_with('{') && text.contains(&*piece.text)));
     assert_eq!(Format::Otlp.split(r#"{"resourceSpans": []}"#).unwrap(), []);
+}
+
+#[test]
+fn a_span_has_the_resource_of_its_own_export() {
+    let span = |id: &str| json!({ "traceId": "ab", "spanId": id, "name": "execute_tool t", "startTimeUnixNano": id });
+    let of = |name: &str| json!({ "attributes": [{ "key": "service.name", "value": { "stringValue": name } }] });
+    let export = |resource: Value, id: &str| {
+        json!({ "resourceSpans": [{ "resource": resource, "scopeSpans": [{ "spans": [span(id)] }] }] }).to_string()
+    };
+    // The attributes of the first root span are those of the trace, with its resource.
+    for (first, second, resource) in [
+        (export(of("one"), "1"), export(of("two"), "2"), json!({ "service.name": "one" })),
+        (export(of("two"), "2"), export(of("one"), "1"), json!({ "service.name": "one" })),
+        (export(of("two"), "2"), export(Value::Null, "1"), Value::Null),
+        (export(of("two"), "2"), span("1").to_string().replace("\"name\"", "\"attributes\":[],\"name\""), Value::Null),
+    ] {
+        let texts: Vec<String> = [&first, &second]
+            .into_iter()
+            .flat_map(|text| Format::Otlp.split(text).unwrap())
+            .map(|piece| piece.text.into_owned())
+            .collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let one = Format::Otlp.join("ab", &texts, &Options::default()).unwrap().remove(0);
+        let fields: Value = serde_json::from_str(&one.fields).unwrap();
+        assert_eq!(fields["resource"], resource, "{first} {second}");
+    }
 }
 
 #[test]
