@@ -205,7 +205,7 @@ mod tests {
         let mut stitch = Stitch::new(Format::Otel, 9, 100);
         let mut out = Vec::new();
         for (at, (key, text)) in
-            [("a", "1234"), ("b", "1234"), ("a", "1"), ("c", "12"), ("b", "9")].into_iter().enumerate()
+            [("a", "1234"), ("b", "1234"), ("a", "1"), ("c", "12"), ("b", "9"), ("b", "8")].into_iter().enumerate()
         {
             stitch.add(piece(key, text), at as u64, &mut |what| out.push(described(what)));
         }
