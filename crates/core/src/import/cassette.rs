@@ -180,6 +180,44 @@ mod tests {
     use crate::cassette;
 
     #[test]
+    fn parts_of_a_text_are_checked_as_those_of_a_value() {
+        let traces = [
+            r#"{"tool_calls":[{"name":"x","server":"a"}]}"#,
+            r#"{"tool_calls":[{"name":"x","server":"a"}],"tool_names":["x"]}"#,
+            r#"{"tool_calls":[{"name":"x","server":"a"}],"tool_names":["y"]}"#,
+            r#"{"tool_calls":[{"name":"x","server":"a"}],"tool_names":null}"#,
+            r#"{"tool_calls":[{"name":"x","server":"a"}],"tool_names":"x"}"#,
+            r#"{"tool_calls":[],"tool_names":[]}"#,
+            r#"{"tool_names":null}"#,
+            r#"{"answer_source":"program","tool_calls":[]}"#,
+        ];
+        let inputs = [
+            "null",
+            "[]",
+            "{}",
+            r#"{"servers":null}"#,
+            r#"{"servers":{}}"#,
+            r#"{"servers":{"\u0061":{}}}"#,
+            r#"{"max_turns":null,"servers":{"b":1}}"#,
+        ];
+        for trace in traces {
+            for inputs in inputs {
+                for others in ["", r#","edited":true"#, r#","fingerprint":"1""#, r#","digest":null"#] {
+                    for version in ["1", "2", "null"] {
+                        let text = format!(r#"{{"inputs":{inputs},"mcptest":{version},"trace":{trace}{others}}}"#);
+                        let found =
+                            read(Record { text: &text, header: None }).map(|_| ()).map_err(|error| error.message);
+                        let whole = parse(&text).unwrap();
+                        let checked = check(&whole, &crate::trace::Trace::from_envelope(&whole["trace"]).unwrap());
+                        let checked = checked.map(|_| ()).map_err(|why| format!("it {why}"));
+                        assert_eq!(found, checked, "{text}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
     fn read_only_tools_are_the_same_in_the_text_and_in_the_value() {
         for text in [
             r#"{"servers":{"shop":{"tools":[{"name":"find","annotations":{"readOnlyHint":true}},{"name":"sell"}]}}}"#,

@@ -89,7 +89,8 @@ fn check_calls(envelope: &Envelope) -> Result<(), ImportError> {
             unread_calls::refuse(&"record", &[(key, wire::part(raw)?)])?;
         }
     }
-    let Some((names, calls)) = envelope.tool_names.as_ref().zip(envelope.tool_calls.as_ref()) else { return Ok(()) };
+    let names = envelope.tool_names.as_ref().filter(|names| names.get() != "null");
+    let Some((names, calls)) = names.zip(envelope.tool_calls.as_ref()) else { return Ok(()) };
     let names: Vec<Text<'_>> = wire::part(names).map_err(|error| error.at("tool_names"))?;
     let is_same = names.len() == calls.len() && names.iter().zip(calls).all(|(name, call)| **name == *call.name);
     if is_same {

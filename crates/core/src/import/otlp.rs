@@ -5,7 +5,7 @@
 //! resources, in a list.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use serde::Deserialize;
@@ -96,7 +96,9 @@ pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
     let budget = CopyBudget::of(text);
     let mut out = Vec::new();
     for (resource_at, resource) in export.resources.into_iter().enumerate() {
-        let mut traces = BTreeSet::new();
+        // The spans of a trace follow each other, so that it is not closed between them.
+        let mut places = BTreeMap::new();
+        let mut traces: Vec<Vec<Piece<'_>>> = Vec::new();
         for (scope_at, scope) in resource.scopes.into_iter().enumerate() {
             for (span_at, span) in scope.spans.into_iter().enumerate() {
                 let place = || format!("resourceSpans[{resource_at}].scopeSpans[{scope_at}].spans[{span_at}]");
@@ -104,14 +106,16 @@ pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
                 let Some(key) = key(id.trace) else {
                     return Err(ImportError::new(format!("{}.traceId is empty", place())));
                 };
-                if traces.insert(key.clone()) {
+                let at = *places.entry(key.clone()).or_insert(traces.len());
+                if at == traces.len() {
                     let resource = resource.resource.map_or("null", RawValue::get);
                     budget.take(resource.len(), &format!("resourceSpans[{resource_at}].resource"))?;
-                    out.push(Piece { key: key.clone(), text: format!("[{resource}]").into() });
+                    traces.push(vec![Piece { key: key.clone(), text: format!("[{resource}]").into() }]);
                 }
-                out.push(Piece { key, text: span.get().into() });
+                traces[at].push(Piece { key, text: span.get().into() });
             }
         }
+        out.extend(traces.into_iter().flatten());
     }
     Ok(out)
 }

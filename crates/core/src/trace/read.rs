@@ -77,7 +77,8 @@ pub(crate) struct Envelope {
     pub(crate) traj: Option<IgnoredAny>,
     pub(crate) values: Option<IgnoredAny>,
     pub(crate) simulations: Option<IgnoredAny>,
-    /// The names of the calls, which are written for the reader of a file.
+    /// The names of the calls, which are written for the reader of a file. They may be `null`, which is not what is written.
+    #[serde(default, deserialize_with = "raw")]
     pub(crate) tool_names: Option<Box<RawValue>>,
     // Keys under which other programs keep calls.
     #[serde(rename = "toolCalls")]
@@ -90,6 +91,11 @@ pub(crate) struct Envelope {
     pub(crate) function_calls: Option<Box<RawValue>>,
     pub(crate) tool_uses: Option<Box<RawValue>>,
     pub(crate) intermediate_steps: Option<Box<RawValue>>,
+}
+
+/// Any value that is there.
+fn raw<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<RawValue>>, D::Error> {
+    Box::deserialize(from).map(Some)
 }
 
 impl Envelope {

@@ -80,6 +80,19 @@ fn the_pieces_of_a_trace_are_its_spans_each_after_its_resource() {
 }
 
 #[test]
+fn the_spans_of_a_trace_follow_each_other_so_that_others_do_not_close_it() {
+    let span = |trace: &str| json!({ "traceId": trace, "spanId": "1", "name": "x", "startTimeUnixNano": "1" });
+    let text = json!({ "resourceSpans": [{ "scopeSpans": [
+        { "spans": [span("ab"), span("cd")] },
+        { "spans": [span("ab")] },
+    ] }] });
+    let text = text.to_string();
+    let pieces = Format::Otlp.split(&text).unwrap();
+    let keys: Vec<&str> = pieces.iter().map(|piece| &*piece.key).collect();
+    assert_eq!(keys, ["ab", "ab", "ab", "cd", "cd"]);
+}
+
+#[test]
 fn a_span_has_the_resource_of_its_own_export() {
     let span = |id: &str| json!({ "traceId": "ab", "spanId": id, "name": "execute_tool t", "startTimeUnixNano": id });
     let of = |name: &str| json!({ "attributes": [{ "key": "service.name", "value": { "stringValue": name } }] });
