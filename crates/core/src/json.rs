@@ -16,6 +16,7 @@ use serde_json::{Number, Value};
 pub(crate) use strict::try_checked_seed;
 pub use strict::{JsonError, check, parse};
 pub(crate) use strict::{Scalar, push_canonical, read, read_checked, read_value, scalars, try_checked, try_read};
+pub(crate) use strings::filled;
 
 /// Deepest nesting of lists and objects that a trace or a matched value may have.
 pub const MAX_DEPTH: usize = 128;
@@ -30,7 +31,7 @@ pub(crate) fn unescape(raw: &str) -> String {
 /// What is between the quotes of a JSON string that was read before, and whether it has escapes. `None` for anything else.
 pub(crate) fn string_part(text: &str) -> Option<(&str, bool)> {
     let raw = text.strip_prefix('"')?.strip_suffix('"')?;
-    Some((raw, strings::has_escapes(raw)))
+    Some((raw, raw.contains('\\')))
 }
 
 /// The closing quote of the string whose first byte after the opening quote is at `begin`. Does not check the string.

@@ -181,7 +181,7 @@ impl RowOrder {
 }
 
 impl Row {
-    /// The error of a row that is about no trace: a record that could not be read as one, or a task that no trace belongs to.
+    /// The code of the error of a row that is about no trace: a record that could not be read as one, or a task that no trace belongs to.
     fn code_without_trace(&self) -> Option<Code> {
         // Traces have checks, and runs of tests have a number.
         let is_record = self.family == Family::Run && self.run.is_none() && self.checks.is_empty();

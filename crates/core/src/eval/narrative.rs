@@ -3,8 +3,7 @@
 //! The final message is read for actions that it claims, and each claim is compared with the calls: could any of them have
 //! made it true? Reading English: `message` finds the prose, `candidates` passes over messages that claim nothing, `tokens`
 //! splits the others into words with `scan`, `words` and `lexicon` classify single words, `index` and `beginnings` find
-//! words,
-//! `claims` reads who did what, `phrases` to what and when.
+//! words, `claims` reads who did what, `phrases` to what and when.
 //! Evidence: `tools` lists what was called, `actions` says which actions make a verb true, `did` what a call did, with
 //! `shell`, `programs`, `sql` and `patch` for texts that are run. Comparing: `objects` finds named objects, `backing` judges
 //! claims, `delivered` and `lookups` find claims that need no call, `mentioned` finds mentioned tools, `stated` and `keyed`

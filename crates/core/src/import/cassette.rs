@@ -27,8 +27,8 @@ pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
 struct Recording<'a> {
     json: BTreeMap<Text<'a>, &'a str>,
     trace: Option<Envelope>,
-    inputs: BTreeMap<Text<'a>, &'a RawValue>,
-    observed: Observed<'a>,
+    inputs: Object<BTreeMap<Text<'a>, &'a RawValue>>,
+    observed: Object<Observed<'a>>,
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Recording<'a> {
@@ -44,8 +44,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Recording<'a> {
                 while let Some(key) = map.next_key::<Text<'a>>()? {
                     let json = match &*key {
                         "trace" => read_into(&mut all.trace, map.next_value()?),
-                        "inputs" => read_into(&mut all.inputs, object(map.next_value()?)),
-                        "observed" => read_into(&mut all.observed, object(map.next_value()?)),
+                        "inputs" => read_into(&mut all.inputs, map.next_value()?),
+                        "observed" => read_into(&mut all.observed, map.next_value()?),
                         _ => map.next_value::<&RawValue>()?.get(),
                     };
                     all.json.insert(key, json);
@@ -60,10 +60,6 @@ impl<'de: 'a, 'a> Deserialize<'de> for Recording<'a> {
 fn read_into<'a, T>(place: &mut T, found: Kept<'a, T>) -> &'a str {
     *place = found.value;
     found.json
-}
-
-fn object<T>(Kept { value: Lenient(value), json }: Kept<'_, Object<T>>) -> Kept<'_, T> {
-    Kept { value, json }
 }
 
 /// What was observed, as far as it marks tools.
@@ -95,7 +91,7 @@ struct Annotations<'a> {
 }
 
 pub(super) fn read(record: Record<'_>) -> Result<Vec<Imported<'_>>, ImportError> {
-    let Recording { json, trace, inputs, observed } = wire::typed(record.text)?;
+    let Recording { json, trace, inputs: Lenient(inputs), observed: Lenient(observed) } = wire::typed(record.text)?;
     let Some(envelope) = trace else {
         return Err(ImportError::new("it has no `trace`").hint("a bare envelope is `--from envelope`"));
     };
@@ -160,7 +156,7 @@ fn read_only_tools(observed: Observed<'_>) -> BTreeSet<(String, String)> {
     for (server, Lenient(catalog)) in observed.servers.0 {
         for Lenient(tool) in catalog.tools.0 {
             let is_read_only = tool.annotations.0.read_only_hint.is_some_and(|hint| hint.get() == "true");
-            let name = tool.name.filter(|_| is_read_only).and_then(|name| json::try_checked::<Text<'_>>(name.get()));
+            let name = tool.name.filter(|_| is_read_only).and_then(Text::part);
             out.extend(name.map(|name| (server.to_string(), name.into_owned())));
         }
     }

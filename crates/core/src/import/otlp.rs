@@ -184,10 +184,8 @@ fn read<'a>(pieces: &[&'a str]) -> Result<Vec<Span<'a>>, ImportError> {
         let mut text = *piece;
         if piece.starts_with('[') {
             let list: Vec<&'a RawValue> = wire::piece(piece)?;
-            let read = list.first().filter(|raw| raw.get() != "null").map(|raw| wire::part::<Attributed<'_>>(raw));
-            let attributes =
-                read.transpose().and_then(|read| read.map(|read| Attributes::tagged(read.attributes)).transpose());
-            resource = attributes.map_err(|error| error.at("resource"))?.map(Rc::new);
+            let own = list.first().copied().filter(|raw| raw.get() != "null");
+            resource = wire::optional(own, shared_attributes, "resource")?;
             let Some(span) = list.get(1) else { continue };
             text = span.get();
         }
@@ -197,6 +195,12 @@ fn read<'a>(pieces: &[&'a str]) -> Result<Vec<Span<'a>>, ImportError> {
         all.push(span(wire, resource.clone()).map_err(|error| error.at(label()))?);
     }
     Ok(all)
+}
+
+/// The attributes of a resource, for all its spans.
+fn shared_attributes(raw: &RawValue) -> Result<Rc<Attributes<'_>>, ImportError> {
+    let read: Attributed<'_> = wire::part(raw)?;
+    Attributes::tagged(read.attributes).map(Rc::new)
 }
 
 fn span<'a>(wire: Wire<'a>, resource: Option<Rc<Attributes<'a>>>) -> Result<Span<'a>, ImportError> {

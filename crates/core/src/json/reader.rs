@@ -448,7 +448,7 @@ impl<'de> Reader<'de> {
             b'"' => {
                 let begin = self.at;
                 let (raw, end) = self.string_end(true)?;
-                if end.has_escapes && !end.is_canonical {
+                if !end.is_canonical {
                     out.push_str(&self.text[*copied..begin]);
                     super::write_canonical(&super::unescape(raw).into(), out);
                     *copied = self.at;

@@ -32,7 +32,7 @@ pub(super) struct End {
 
 /// The first 64 bytes of a text. A shorter one is copied over the beginning of `padded`.
 #[inline(always)]
-fn filled<'t>(text: &'t [u8], padded: &'t mut [u8; 64]) -> &'t [u8; 64] {
+pub(crate) fn filled<'t>(text: &'t [u8], padded: &'t mut [u8; 64]) -> &'t [u8; 64] {
     if let Some(bytes) = text.first_chunk() {
         return bytes;
     }
@@ -162,11 +162,6 @@ fn unicode(text: &[u8], place: usize) -> Option<(char, usize)> {
         return None;
     }
     char::decode_utf16([first, hex(place + 7)?]).next()?.ok().map(|char| (char, 10))
-}
-
-/// Whether a string has escapes. `raw` is what is between the quotes.
-pub(super) fn has_escapes(raw: &str) -> bool {
-    raw.contains('\\')
 }
 
 /// Appends a string without its escapes, which are valid. `raw` is what is between the quotes.

@@ -41,17 +41,7 @@ impl<R: Read> Window<R> {
     pub(super) fn new(input: R, max_record: usize) -> Self {
         // Room for a value of the maximum size, and for finding that it is too large.
         let most = max_record.saturating_add(2 * BATCH);
-        Self {
-            input,
-            bytes: vec![0; FIRST],
-            start: 0,
-            end: 0,
-            base: 0,
-            most,
-            size: None,
-            over: None,
-            spare: Vec::new(),
-        }
+        Self { input, bytes: Vec::new(), start: 0, end: 0, base: 0, most, size: None, over: None, spare: Vec::new() }
     }
 
     /// Makes room for a whole batch, or for the whole source where that is less.

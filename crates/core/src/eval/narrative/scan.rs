@@ -3,6 +3,8 @@
 
 use fearless_simd::{Level, Simd, SimdBase, SimdFrom, SimdMask, dispatch, u8x64};
 
+use crate::json::filled;
+
 /// A number with the same byte everywhere.
 const fn all(byte: u8) -> u64 {
     u64::from_le_bytes([byte; 8])
@@ -108,15 +110,12 @@ pub(super) fn each_word_end(text: &[u8], holds: impl FnMut(usize) -> bool) -> bo
 #[inline(always)]
 fn each_word_end_in<S: Simd>(simd: S, text: &[u8], mut holds: impl FnMut(usize) -> bool) -> bool {
     let (mut at, mut last) = (0, 0);
+    let mut padded = [0; 64];
     loop {
         let rest = &text[at..];
-        let block = rest.first_chunk().copied().unwrap_or_else(|| {
-            let mut padded = [0; 64];
-            padded[..rest.len()].copy_from_slice(rest);
-            padded
-        });
+        let block = u8x64::simd_from(simd, *filled(rest, &mut padded));
         // The lowest bit is the first byte.
-        let letters = (u8x64::simd_from(simd, block) - b'a').simd_le(b'z' - b'a').to_bitmask();
+        let letters = (block - b'a').simd_le(b'z' - b'a').to_bitmask();
         let mut ends = (letters << 1 | last) & !letters;
         while ends != 0 {
             if holds(at + ends.trailing_zeros() as usize) {
